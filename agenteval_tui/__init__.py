@@ -1,0 +1,3 @@
+"""agenteval: the debugger for agent tests, in the terminal."""
+
+__version__ = "0.1.0"

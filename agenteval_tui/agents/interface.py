@@ -1,0 +1,160 @@
+"""What an agent is: something that takes a conversation and yields events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model may call: what a Chat Completions server is told of it (`parameters` is a JSON Schema)."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """One run's task: the conversation so far, ending with what the agent shall answer.
+
+    `config` is the agent's configuration after a variation's was merged in. `context` is the test's testing context
+    (Power UI's `sample_system_prompt`, `sample_tools`, ...). `repetition` counts from 1; `seed` is derived from
+    test, row and repetition, so that an agent that varies can do so reproducibly.
+    """
+
+    messages: tuple[Message, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    test_id: str = ""
+    repetition: int = 1
+    seed: int = 0
+
+
+# Events. What an agent yields while it works; the recorder (`record.py`) makes a transcript of them.
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More text of the answer (of the current assistant message)."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of the model's thinking."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The model began to call a tool. `key` names the call within this run (ids of servers may repeat)."""
+
+    key: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolArgumentsDelta:
+    """More of the JSON text of call `key`'s arguments."""
+
+    key: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallFinished:
+    """Call `key` has its result (the text that goes back to the model). `error`: the tool failed."""
+
+    key: int
+    result: str
+    error: bool = False
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The model's current message is complete; a following delta starts a new assistant message."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """Tokens of one request; those of several requests of a run add up."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A whole transcript at once: what `replay` yields. Replaces all that came before."""
+
+    transcript: Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The agent has finished by itself."""
+
+    finish_reason: str = "stop"
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The agent could not finish. `retry` says that another attempt may succeed; `retry_after_s` when."""
+
+    error: RunError
+    retry: bool = False
+    retry_after_s: float | None = None
+
+
+AgentEvent = (
+    TextDelta
+    | ReasoningDelta
+    | ToolCallStarted
+    | ToolArgumentsDelta
+    | ToolCallFinished
+    | TurnEnded
+    | UsageReported
+    | Recorded
+    | Done
+    | Failed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What `agenteval doctor` and the Agents screen say of an agent: reachable or not, in words, how long it took."""
+
+    ok: bool
+    message: str
+    latency_ms: float | None = None
+    mend: str = ""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A kind of agent, made once an execution from its configuration, used by many runs at once.
+
+    `run` never raises for what the agent or its server does wrong: it yields `Failed` and ends. It ends with `Done`
+    or `Failed`. Cancelling the iterating task must leave nothing behind (connections, processes).
+    """
+
+    def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """The events of one run, as they happen."""
+        ...
+
+    async def check(self) -> CheckReport:
+        """Is the agent there? Costs as little as the kind allows."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and processes."""
+        ...

@@ -1,0 +1,1 @@
+"""Prototype classes: what part of a transcript a criterion looks at."""

@@ -1,0 +1,121 @@
+"""What grading says: outcomes, scores, and the evidence for them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+
+class Outcome(StrEnum):
+    """Of a metric, a criterion or a run. `error`: the check itself could not be made; never a fail, never a pass."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+    NEEDS_REVIEW = "needs_review"
+
+
+SpanKind = Literal["message", "arguments", "tool", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A piece of the transcript that a screen can mark.
+
+    `message`: characters `start`..`end` of the content of message `index`.
+    `arguments`: argument `path` (names joined by ".") of tool call `index`; `tool`: tool call `index` as a whole.
+    `value`: characters `start`..`end` of the extracted value (used where the value has no one place in a message).
+    """
+
+    kind: SpanKind
+    index: int = 0
+    start: int = 0
+    end: int = 0
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One condition that was looked at: its name ("contains_all[1]"), what was expected and what was found.
+
+    `passed` is None when the condition was not decided. `reason` is one line in plain words. `spans` are where the
+    condition held or was broken; `near` where the closest miss is. `group` is the scoring group it counts in.
+    """
+
+    condition: str
+    passed: bool | None
+    reason: str
+    expected: Any = None
+    found: Any = None
+    spans: tuple[Span, ...] = ()
+    near: tuple[Span, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """What one metric said. `score` is None when the outcome is neither passed nor failed, or `neutral`.
+
+    `neutral`: nothing was configured; the metric is left out of every mean (Power UI rates it 3).
+    """
+
+    name: str
+    type: str
+    outcome: Outcome
+    score: float | None = None
+    weight: float = 1.0
+    neutral: bool = False
+    evidence: tuple[Evidence, ...] = ()
+    reason: str = ""
+
+    @property
+    def rating(self) -> int | None:
+        """The score on Power UI's scale 1..5; 3 for a neutral metric; None where there is no score."""
+        if self.neutral:
+            return 3
+        return rating(self.score)
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionResult:
+    """What one criterion said of one transcript, and the hash of the criterion it was said with."""
+
+    criterion: str
+    outcome: Outcome
+    score: float | None
+    severity: str = "error"
+    weight: float = 1.0
+    negate: bool = False
+    prototype_class: str = ""
+    criterion_hash: str = ""
+    value: str | None = None
+    value_spans: tuple[Span, ...] = ()
+    metrics: tuple[MetricResult, ...] = ()
+    reason: str = ""
+    source: str = ""
+
+    @property
+    def rating(self) -> int | None:
+        """The score on Power UI's scale 1..5."""
+        return rating(self.score)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What all criteria of a test said of one run: outcome, weighted score, the results, how many warnings."""
+
+    outcome: Outcome
+    score: float | None
+    results: tuple[CriterionResult, ...] = ()
+    warnings: int = 0
+    reason: str = ""
+
+
+def rating(score: float | None) -> int | None:
+    """`floor(1 + 4 * score)`, 1..5 (Power UI's scale). A hair is added: 0.3 + 0.2 may fall short of 0.5."""
+    if score is None:
+        return None
+    return min(5, max(1, math.floor(1 + 4 * score + 1e-9)))

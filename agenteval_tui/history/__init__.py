@@ -1,0 +1,1 @@
+"""The run history: one SQLite file."""

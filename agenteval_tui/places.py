@@ -1,0 +1,59 @@
+"""Where things are: bundled files, the user's configuration, the run history.
+
+Nothing here reads or creates a file; callers decide that.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+APP = "agenteval"
+
+
+def bundled(name: str) -> Path:
+    """The folder `name` ("themes" or "sample_suites") that ships with the program.
+
+    In a wheel it lies inside the package; in a checkout beside it.
+    """
+    package = Path(__file__).parent
+    inside = package / "bundled" / name
+    return inside if inside.is_dir() else package.parent / name
+
+
+def config_dir() -> Path:
+    """The user's configuration folder (`AGENTEVAL_CONFIG_DIR` overrides it)."""
+    override = os.environ.get("AGENTEVAL_CONFIG_DIR")
+    if override:
+        return Path(override)
+    from platformdirs import user_config_path
+
+    return user_config_path(APP)
+
+
+def data_dir() -> Path:
+    """The user's data folder (`AGENTEVAL_DATA_DIR` overrides it)."""
+    override = os.environ.get("AGENTEVAL_DATA_DIR")
+    if override:
+        return Path(override)
+    from platformdirs import user_data_path
+
+    return user_data_path(APP)
+
+
+def runtime_dir() -> Path:
+    """Where sockets of live executions are (`AGENTEVAL_RUNTIME_DIR` overrides it). A short path: sockets need one."""
+    override = os.environ.get("AGENTEVAL_RUNTIME_DIR")
+    if override:
+        return Path(override)
+    from platformdirs import user_runtime_path
+
+    return user_runtime_path(APP)
+
+
+def history_file(given: str | os.PathLike[str] | None = None) -> Path:
+    """The history file: `given` (from `--db`), else `AGENTEVAL_DB`, else `history.db` in the data folder."""
+    if given:
+        return Path(given)
+    override = os.environ.get("AGENTEVAL_DB")
+    return Path(override) if override else data_dir() / "history.db"

@@ -1,0 +1,1 @@
+"""What people write: suites, tests, criteria; found, loaded with positions, rendered, saved."""

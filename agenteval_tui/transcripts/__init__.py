@@ -1,0 +1,1 @@
+"""What an agent did: messages, tool calls, timing, usage; read from and written to JSON; formatted as text."""

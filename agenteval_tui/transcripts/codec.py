@@ -1,0 +1,284 @@
+"""Transcripts as JSON: this project's own form, and OpenAI chat messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import (
+    Message,
+    RunError,
+    Step,
+    Timing,
+    ToolCall,
+    Transcript,
+    Usage,
+    last_answer,
+)
+
+VERSION = 1
+
+
+def to_json(transcript: Transcript) -> dict[str, Any]:
+    """This project's JSON form; `from_json` reads it back to an equal transcript. Empty fields are left out."""
+    return {
+        "version": VERSION,
+        "messages": [_lean(asdict(message)) for message in transcript.messages],
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments, **_call_rest(call)}
+            for call in transcript.tool_calls
+        ],
+        "timing": _lean(asdict(transcript.timing)),
+        "usage": _lean(asdict(transcript.usage)),
+        "model": transcript.model,
+        "finish_reason": transcript.finish_reason,
+        "final_output": transcript.final_output,
+        "error": None if transcript.error is None else asdict(transcript.error),
+    }
+
+
+def from_json(data: Any) -> Transcript:
+    """Read a transcript: this project's JSON, or OpenAI chat messages (a list, or an object with `messages`).
+
+    Raises `AgentevalError` when it is neither.
+    """
+    if isinstance(data, list):
+        return from_openai_messages(data)
+    if not isinstance(data, Mapping) or not isinstance(data.get("messages", []), list):
+        raise AgentevalError(
+            "this is not a transcript",
+            mend="give this project's JSON (an object with `messages`) or a list of OpenAI chat messages",
+        )
+    if "version" not in data:
+        transcript = from_openai_messages(data.get("messages", []))
+        final = data.get("final_output")
+        return replace(transcript, final_output=final) if isinstance(final, str) else transcript
+    try:
+        return _read(data)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise AgentevalError(
+            f"this transcript can't be read: {error}", mend="see docs/schemas/transcript.json"
+        ) from error
+
+
+def from_openai_messages(raw: Iterable[Any]) -> Transcript:
+    """OpenAI chat messages as a transcript; tool results are paired with their calls by id, else by order.
+
+    Lenient: content as a list of parts is joined, arguments may be text or objects, unknown roles stay.
+    Raises `AgentevalError` when an item is no message.
+    """
+    messages: list[Message] = []
+    calls: list[ToolCall] = []
+    open_calls: list[int] = []
+    for number, item in enumerate(raw):
+        if not isinstance(item, Mapping) or not isinstance(item.get("role"), str):
+            raise AgentevalError(
+                f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
+            )
+        content = content_text(item.get("content"))
+        made: list[int] = []
+        for position, one in enumerate(_calls_of(item)):
+            call = _call_from_openai(one, fallback_id=f"call_{number}_{position}", message=number)
+            if call is not None:
+                made.append(len(calls))
+                open_calls.append(len(calls))
+                calls.append(call)
+        answered: int | None = None
+        call_id = item.get("tool_call_id", item.get("id") if item["role"] == "tool" else None)
+        if item["role"] in ("tool", "function"):
+            answered = _answered(calls, open_calls, call_id, item.get("name"))
+            if answered is not None:
+                failed = bool(item.get("error")) or bool(item.get("is_error"))
+                calls[answered] = replace(calls[answered], result=content, status="error" if failed else "ok")
+        messages.append(
+            Message(
+                role="tool" if item["role"] == "function" else item["role"],
+                content=content,
+                reasoning=_reasoning_of(item),
+                tool_calls=tuple(made),
+                tool_call=answered,
+                tool_call_id=call_id if isinstance(call_id, str) else None,
+                name=item.get("name") if isinstance(item.get("name"), str) else None,
+            )
+        )
+    done = tuple(messages)
+    return Transcript(messages=done, tool_calls=tuple(calls), final_output=last_answer(done))
+
+
+def to_openai_messages(transcript: Transcript) -> list[dict[str, Any]]:
+    """The transcript's messages as an OpenAI-compatible server takes them."""
+    out: list[dict[str, Any]] = []
+    for message in transcript.messages:
+        item: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            item["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": arguments_text(call)},
+                }
+                for call in (transcript.tool_calls[index] for index in message.tool_calls)
+            ]
+        if message.role == "tool":
+            if message.tool_call is not None:
+                item["tool_call_id"] = transcript.tool_calls[message.tool_call].id
+            elif message.tool_call_id is not None:
+                item["tool_call_id"] = message.tool_call_id
+        if message.name is not None:
+            item["name"] = message.name
+        out.append(item)
+    return out
+
+
+def arguments_text(call: ToolCall) -> str:
+    """The call's arguments as the JSON text that stands on the wire (the raw text when it was malformed)."""
+    return call.arguments if call.malformed else json.dumps(call.arguments, ensure_ascii=False)
+
+
+def decode_arguments(raw: Any) -> tuple[Any, bool]:
+    """(arguments, malformed): JSON text decoded; "" and None mean none; what is not JSON stays text, marked."""
+    if raw is None or raw == "":
+        return {}, False
+    if not isinstance(raw, str):
+        return raw, False
+    try:
+        return json.loads(raw), False
+    except (ValueError, RecursionError):
+        return raw, True
+
+
+def content_text(content: Any) -> str:
+    """A message's content as text: a string as it is, parts joined by newlines, other values as JSON."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):
+        return "\n".join(text for part in content if (text := _part_text(part)))
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        for key in ("text", "refusal", "content"):
+            if isinstance(part.get(key), str):
+                return str(part[key])
+        return f"[{part.get('type', 'part')}]"
+    return json.dumps(part, ensure_ascii=False)
+
+
+def _reasoning_of(item: Mapping[str, Any]) -> str:
+    for key in ("reasoning_content", "reasoning"):
+        if isinstance(item.get(key), str):
+            return str(item[key])
+    return ""
+
+
+def _calls_of(item: Mapping[str, Any]) -> list[Any]:
+    listed = item.get("tool_calls")
+    if isinstance(listed, list):
+        return listed
+    legacy = item.get("function_call")
+    return [{"function": legacy}] if isinstance(legacy, Mapping) else []
+
+
+def _call_from_openai(one: Any, *, fallback_id: str, message: int) -> ToolCall | None:
+    if not isinstance(one, Mapping):
+        return None
+    function = one.get("function") if isinstance(one.get("function"), Mapping) else one
+    name = function.get("name") if isinstance(function, Mapping) else None
+    if not isinstance(name, str) or not isinstance(function, Mapping):
+        return None
+    arguments, malformed = decode_arguments(function.get("arguments", function.get("args")))
+    call_id = one.get("id")
+    return ToolCall(
+        id=call_id if isinstance(call_id, str) and call_id else fallback_id,
+        name=name,
+        arguments=arguments,
+        status="pending",
+        message=message,
+        malformed=malformed,
+    )
+
+
+def _answered(calls: list[ToolCall], open_calls: list[int], call_id: Any, name: Any) -> int | None:
+    for index in open_calls:
+        if call_id is not None and calls[index].id == call_id:
+            open_calls.remove(index)
+            return index
+    if call_id is None:
+        for index in open_calls:
+            if name is None or calls[index].name == name:
+                open_calls.remove(index)
+                return index
+    return None
+
+
+def _lean(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: value for key, value in fields.items() if value not in (None, (), []) and (value != "" or key == "content")
+    }
+
+
+def _call_rest(call: ToolCall) -> dict[str, Any]:
+    rest = {
+        "result": call.result,
+        "status": call.status,
+        "started_ms": call.started_ms,
+        "duration_ms": call.duration_ms,
+        "message": call.message,
+    }
+    lean = {key: value for key, value in rest.items() if value is not None}
+    if call.malformed:
+        lean["malformed"] = True
+    return lean
+
+
+def _read(data: Mapping[str, Any]) -> Transcript:
+    messages = tuple(
+        Message(
+            role=str(item["role"]),
+            content=str(item.get("content") or ""),
+            reasoning=str(item.get("reasoning") or ""),
+            tool_calls=tuple(item.get("tool_calls") or ()),
+            tool_call=item.get("tool_call"),
+            tool_call_id=item.get("tool_call_id"),
+            name=item.get("name"),
+        )
+        for item in data["messages"]
+    )
+    calls = tuple(
+        ToolCall(
+            id=str(item.get("id") or f"call_{number}"),
+            name=str(item["name"]),
+            arguments=item.get("arguments", {}),
+            result=item.get("result"),
+            status=item.get("status", "ok"),
+            started_ms=item.get("started_ms"),
+            duration_ms=item.get("duration_ms"),
+            message=item.get("message"),
+            malformed=bool(item.get("malformed", False)),
+        )
+        for number, item in enumerate(data.get("tool_calls") or ())
+    )
+    if any(index >= len(calls) for message in messages for index in message.tool_calls):
+        raise ValueError("a message names a tool call that is not there")
+    timing = data.get("timing") or {}
+    steps = tuple(Step(**step) for step in timing.get("steps") or ())
+    error = data.get("error")
+    final = data.get("final_output")
+    return Transcript(
+        messages=messages,
+        tool_calls=calls,
+        timing=Timing(timing.get("first_token_ms"), timing.get("total_ms"), steps),
+        usage=Usage(**(data.get("usage") or {})),
+        model=str(data.get("model") or ""),
+        finish_reason=str(data.get("finish_reason") or ""),
+        final_output=final if isinstance(final, str) else last_answer(messages),
+        error=RunError(**error) if error else None,
+    )

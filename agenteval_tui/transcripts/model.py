@@ -1,0 +1,127 @@
+"""The transcript: what an agent did in one run.
+
+Plain frozen data, because thousands of them pass through grading on every keystroke. Nothing validates here;
+whoever builds a transcript (an agent's recorder, an importer, `codec.from_json`) makes it well formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Role = Literal["system", "user", "assistant", "tool"]
+CallStatus = Literal["ok", "error", "pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `content` is text ("" when there is none).
+
+    `tool_calls` holds indices into `Transcript.tool_calls`, in the order in which the message made them.
+    `tool_call` is, for a `tool` message, the index of the call that it answers (None when it answers none known).
+    `tool_call_id` and `name` are kept as the sender gave them.
+    """
+
+    role: str
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[int, ...] = ()
+    tool_call: int | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool.
+
+    `arguments` is the decoded JSON value, an object as a rule. Arguments that are not valid JSON are kept as the
+    text that came, with `malformed` true. `result` is the text that went back to the model; None while there is none.
+    Times are milliseconds since the run's start. `message` is the index of the assistant message that made the call.
+    """
+
+    id: str
+    name: str
+    arguments: Any
+    result: str | None = None
+    status: CallStatus = "ok"
+    started_ms: float | None = None
+    duration_ms: float | None = None
+    message: int | None = None
+    malformed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn of the model or one tool call: its name, start and length in milliseconds since the run's start."""
+
+    name: str
+    started_ms: float
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds: from the start to the first token, to the end, and by step. None: not measured."""
+
+    first_token_ms: float | None = None
+    total_ms: float | None = None
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens, and cost in US dollars. None: not measured. `input_tokens` includes the cached ones."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
+
+    @property
+    def total_tokens(self) -> int | None:
+        """Input and output tokens together; None when neither was measured."""
+        if self.input_tokens is None and self.output_tokens is None:
+            return None
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to mend it."""
+
+    kind: str
+    message: str
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Everything that one run of an agent left behind. `final_output` is the final answer's text."""
+
+    messages: tuple[Message, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    timing: Timing = Timing()
+    usage: Usage = Usage()
+    model: str = ""
+    finish_reason: str = ""
+    final_output: str = ""
+    error: RunError | None = None
+
+    @property
+    def final_message(self) -> int | None:
+        """The index of the message whose text is `final_output`: the last assistant message with that text."""
+        for index in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[index]
+            if message.role == "assistant" and message.content == self.final_output:
+                return index
+        return None
+
+
+def last_answer(messages: tuple[Message, ...]) -> str:
+    """The final answer in `messages`: the text of the last assistant message that has any."""
+    for message in reversed(messages):
+        if message.role == "assistant" and message.content:
+            return message.content
+    return ""

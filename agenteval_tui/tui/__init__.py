@@ -1,0 +1,1 @@
+"""The screens: a thin skin over the layers below."""

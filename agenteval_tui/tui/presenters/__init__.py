@@ -1,0 +1,1 @@
+"""Pure: from models to lines that a widget shows."""

@@ -1,0 +1,1 @@
+"""A module and a .tcss a screen."""

@@ -1,0 +1,1 @@
+"""Widgets show state and send messages."""

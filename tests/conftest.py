@@ -1,0 +1,34 @@
+"""Every test gets folders of its own: no user configuration, no history, no runtime files from outside."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+
+@pytest.fixture(autouse=True)
+def isolated_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Point configuration, data and sockets at temporary folders; forget colours and keys of the environment."""
+    monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
+    # A socket's path must be short (108 bytes): not below pytest's long folder names.
+    with tempfile.TemporaryDirectory(prefix="ae-") as short:
+        monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", short)
+        for name in ("AGENTEVAL_DB", "NO_COLOR", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+            monkeypatch.delenv(name, raising=False)
+        os.umask(0o022)
+        yield
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The recordings and contract pages beside the project; the test is skipped where they are not."""
+    if not SHARED.is_dir():
+        pytest.skip("recordings beside the project are not here")
+    return SHARED
