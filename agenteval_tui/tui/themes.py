@@ -1,0 +1,151 @@
+"""Themes: YAML files, those that ship with the program and the user's own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from textual.color import Color, ColorParseError
+from textual.theme import Theme
+
+from agenteval_tui.text.problems import AgentevalError
+
+# Every token that the screens use, with the colour it falls back to when a theme leaves it out.
+TOKENS: dict[str, str] = {
+    "background": "#14161b",
+    "surface": "#14161b",
+    "panel": "#1d2129",
+    "foreground": "#d6d9e0",
+    "muted": "#8b91a0",
+    "rule": "#2e3440",
+    "accent": "#b9a5f0",
+    "cursor": "#2a3040",
+    "passed": "#7fcf8b",
+    "failed": "#f27a83",
+    "error": "#e8ab5f",
+    "flaky": "#e0c872",
+    "running": "#74b4f2",
+    "review": "#74b4f2",
+    "evidence-hit": "#234a2f",
+    "evidence-miss": "#5a2530",
+    "near-miss": "#5a4520",
+    "added": "#7fcf8b",
+    "removed": "#f27a83",
+    "role-user": "#b9a5f0",
+    "role-assistant": "#d6d9e0",
+    "role-tool": "#8fb8b0",
+    "reasoning": "#8b91a0",
+    "json-key": "#a9c1e8",
+    "json-string": "#b5cf9a",
+    "json-number": "#dcb789",
+    "json-literal": "#dcb789",
+    "comment": "#7d8494",
+}
+
+DEFAULT_THEME = "dusk"
+_FILE_KEYS = {"name", "description", "dark", "ansi", "colours"}
+
+
+def load_theme(path: Path) -> Theme:
+    """The theme in a YAML file. Raises AgentevalError naming the file, the key and how to mend it."""
+    import yaml
+
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except (OSError, UnicodeDecodeError) as error:
+        raise AgentevalError("this theme can't be read", where=str(path), mend=str(error)) from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise AgentevalError("this theme is no valid YAML", where=place, mend=getattr(error, "problem", "")) from error
+    if not isinstance(data, Mapping):
+        raise AgentevalError("a theme is a mapping with `name` and `colours`", where=str(path))
+    _only_known(data, _FILE_KEYS, path)
+    colours = data.get("colours") or {}
+    if not isinstance(colours, Mapping):
+        raise AgentevalError("`colours` is a mapping from token to colour", where=str(path))
+    _only_known(colours, TOKENS, path)
+    ansi = bool(data.get("ansi", False))
+    resolved = {**TOKENS, **{str(key): str(value) for key, value in colours.items()}}
+    for token, colour in resolved.items():
+        try:
+            Color.parse(colour)
+        except ColorParseError as error:
+            raise AgentevalError(
+                f"`{token}: {colour}` is no colour", where=str(path), mend="write #rrggbb, a name, or ansi_green"
+            ) from error
+    return _theme(str(data.get("name") or path.stem), resolved, dark=bool(data.get("dark", True)), ansi=ansi)
+
+
+def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], list[AgentevalError]]:
+    """All themes in the folders, later ones replacing earlier ones of the same name, and what could not be read."""
+    themes: dict[str, Theme] = {}
+    problems: list[AgentevalError] = []
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+            try:
+                theme = load_theme(path)
+            except AgentevalError as error:
+                problems.append(error)
+            else:
+                themes[theme.name] = theme
+    return themes, problems
+
+
+def variable_defaults() -> dict[str, str]:
+    """The tokens for Textual's own themes, which do not know them."""
+    return {token: colour for token, colour in TOKENS.items() if token not in _TEXTUAL_NAMES}
+
+
+_TEXTUAL_NAMES = {"background", "surface", "panel", "foreground", "accent", "error"}
+
+
+def _theme(name: str, colours: dict[str, str], *, dark: bool, ansi: bool) -> Theme:
+    variables = {token: colour for token, colour in colours.items() if token not in _TEXTUAL_NAMES}
+    variables |= {
+        "block-cursor-background": colours["cursor"],
+        "block-cursor-foreground": colours["foreground"],
+        "block-cursor-text-style": "bold" if not ansi else "reverse",
+        "block-cursor-blurred-background": colours["cursor"],
+        "block-cursor-blurred-foreground": colours["foreground"],
+        "input-selection-background": colours["cursor"],
+        "border": colours["accent"],
+        "border-blurred": colours["rule"],
+        "scrollbar": colours["rule"],
+        "scrollbar-hover": colours["muted"],
+        "scrollbar-active": colours["accent"],
+        "scrollbar-background": colours["background"],
+        "scrollbar-background-hover": colours["background"],
+        "scrollbar-background-active": colours["background"],
+        "scrollbar-corner-color": colours["background"],
+    }
+    return Theme(
+        name=name,
+        primary=colours["accent"],
+        secondary=colours["accent"],
+        accent=colours["accent"],
+        warning=colours["error"],
+        error=colours["error"],
+        success=colours["passed"],
+        foreground=colours["foreground"],
+        background=colours["background"],
+        surface=colours["surface"],
+        panel=colours["panel"],
+        boost=colours["panel"],
+        dark=dark,
+        ansi=ansi,
+        variables=variables,
+    )
+
+
+def _only_known(data: Mapping[Any, Any], known: Iterable[str], path: Path) -> None:
+    names = list(known)
+    for key in data:
+        if key not in names:
+            close = difflib.get_close_matches(str(key), names, 1)
+            hint = f"did you mean `{close[0]}`?" if close else f"known are {', '.join(sorted(names))}"
+            raise AgentevalError(f"a theme has no `{key}`", where=str(path), mend=hint)
