@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
@@ -35,7 +36,38 @@ class AgentRequest:
     seed: int = 0
 
 
+# Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.
+# The history lies above the agents; whoever makes a `replay` agent passes a function that asks it.
+TranscriptSource = Callable[[str], Mapping[str, Sequence[Transcript]]]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """What a kind of agent is made of: the one argument of the classes in the entry point group `agenteval.agents`.
+
+    `name` is what the user calls the agent; `config` its options, `kind` among them; relative paths in it are meant
+    from `base_dir`; keys are looked up by name in `env`. `transcripts` reads the history (`replay` needs it for
+    `execution:`); None: there is no history.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    base_dir: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    transcripts: TranscriptSource | None = None
+
+
 # Events. What an agent yields while it works; the recorder (`record.py`) makes a transcript of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """What the model really gets before its first answer, where that is more than the request's messages.
+
+    An agent whose configuration has a system prompt says so with this, before anything else.
+    """
+
+    messages: tuple[Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +148,8 @@ class Failed:
 
 
 AgentEvent = (
-    TextDelta
+    Prompted
+    | TextDelta
     | ReasoningDelta
     | ToolCallStarted
     | ToolArgumentsDelta

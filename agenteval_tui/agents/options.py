@@ -1,0 +1,91 @@
+"""The options of a kind of agent: a pydantic model each, and errors that name the option and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from agenteval_tui.text.problems import AgentevalError
+
+
+class AgentOptions(BaseModel):
+    """What every kind takes. A kind's own model adds to it; unknown options are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    kind: str = Field("", description="Which kind of agent this is.")
+    description: str = Field("", description="What this agent is, in words.")
+    concurrency: int | None = Field(None, ge=1, description="How many runs may use this agent at once.")
+
+
+Options = TypeVar("Options", bound=AgentOptions)
+
+
+def read_options(model: type[Options], agent: str, config: Mapping[str, Any]) -> Options:
+    """`config` as the kind's options. Raises `AgentevalError` that names every wrong option of agent `agent`."""
+    problems = option_problems(model, config)
+    if problems:
+        raise AgentevalError(
+            "; ".join(message for _, message in problems),
+            where=f"agent {agent!r}",
+            mend=f"options of kind {config.get('kind', '')!r}: {', '.join(sorted(option_names(model)))}",
+        )
+    return model.model_validate(dict(config))
+
+
+def option_problems(model: type[AgentOptions], config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every wrong option as (its path with dots, what is wrong in one sentence); empty when all is well."""
+    try:
+        model.model_validate(dict(config))
+    except ValidationError as error:
+        return [_said(model, one) for one in error.errors()]
+    return []
+
+
+def option_names(model: type[AgentOptions]) -> set[str]:
+    """The options that a kind takes, apart from `kind` itself."""
+    return set(model.model_fields) - {"kind"}
+
+
+def _said(model: type[AgentOptions], error: Any) -> tuple[str, str]:
+    path = ".".join(str(part) for part in error["loc"])
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        near = get_close_matches(str(error["loc"][-1]), _names_at(model, error["loc"]), n=1)
+        hint = f", did you mean `{near[0]}`?" if near else ""
+        return path, f"unknown option `{path}`{hint}"
+    if kind == "missing":
+        return path, f"option `{path}` is missing"
+    if kind == "literal_error":
+        return path, f"option `{path}` must be {context.get('expected', 'another value')}, not {error['input']!r}"
+    if kind == "value_error":
+        said = str(context.get("error", error["msg"]))
+        return path, f"option `{path}`: {said}" if path else said
+    wanted = error["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return path, f"option `{path}` must be {wanted}, not {error['input']!r}"
+
+
+def _names_at(model: type[AgentOptions], place: tuple[Any, ...]) -> list[str]:
+    """The names that are known where the unknown one stands: of the nested model when there is one."""
+    here: type[BaseModel] = model
+    for part in place[:-1]:
+        found = here.model_fields.get(part) if isinstance(part, str) else None
+        if found is not None:
+            nested = _model_in(found.annotation)
+            if nested is None:
+                return []
+            here = nested
+    return sorted(here.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in getattr(annotation, "__args__", ()):
+        found = _model_in(argument)
+        if found is not None:
+            return found
+    return None

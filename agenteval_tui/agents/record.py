@@ -1,0 +1,224 @@
+"""From an agent's events to a transcript."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from agenteval_tui.agents.interface import (
+    AgentEvent,
+    Done,
+    Failed,
+    Prompted,
+    ReasoningDelta,
+    Recorded,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnEnded,
+    UsageReported,
+)
+from agenteval_tui.transcripts.codec import decode_arguments
+from agenteval_tui.transcripts.model import (
+    CallStatus,
+    Message,
+    RunError,
+    Step,
+    Timing,
+    ToolCall,
+    Transcript,
+    Usage,
+    last_answer,
+)
+
+
+@dataclass(slots=True)
+class _Call:
+    id: str
+    name: str
+    began_ms: float
+    arguments: list[str] = field(default_factory=list)
+    result: str | None = None
+    error: bool = False
+    started_ms: float | None = None
+    duration_ms: float | None = None
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One message of the model, and the calls that it made."""
+
+    started_ms: float
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
+    ended_ms: float | None = None
+
+
+class Recorder:
+    """Consumes the events of one run; `transcript()` is valid at any time, so a run that breaks keeps what it had.
+
+    Tool messages stand behind the message that made the calls, in the order of the calls, whichever ended first:
+    two runs that did the same give the same transcript. Events that make no sense (results of unknown calls) are
+    ignored. `clock` gives seconds.
+    """
+
+    def __init__(self, messages: Sequence[Message], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._given = tuple(messages)
+        self._turns: list[_Turn] = []
+        self._calls: dict[int, _Call] = {}
+        self._open: _Turn | None = None
+        self._now = 0.0
+        self._last_end = 0.0
+        self._first_token: float | None = None
+        self._ended: float | None = None
+        self._usage = Usage()
+        self._model = ""
+        self._finish = ""
+        self._error: RunError | None = None
+        self._recorded: Transcript | None = None
+
+    def apply(self, event: AgentEvent) -> None:
+        """Take one event. Its time is now."""
+        self._now = (self._clock() - self._began) * 1000
+        match event:
+            case TextDelta(text):
+                if text:
+                    self._token().text.append(text)
+            case ReasoningDelta(text):
+                if text:
+                    self._token().reasoning.append(text)
+            case ToolCallStarted(key, call_id, name):
+                call = _Call(call_id or f"call_{len(self._calls)}", name, self._now)
+                self._token().calls.append(call)
+                self._calls[key] = call
+            case ToolArgumentsDelta(key, text):
+                if key in self._calls:
+                    self._calls[key].arguments.append(text)
+            case ToolCallFinished():
+                self._finish_call(event)
+            case TurnEnded():
+                self._end_turn()
+            case UsageReported(usage):
+                self._usage = add_usage(self._usage, usage)
+            case Prompted(messages):
+                self._given = messages
+            case Recorded(transcript):
+                self._recorded = transcript
+            case Done(reason, model):
+                self._end_turn()
+                self._ended, self._finish = self._now, reason
+                self._model = model or self._model
+            case Failed(error):
+                self._end_turn()
+                self._ended, self._error = self._now, error
+
+    def transcript(self) -> Transcript:
+        """The transcript so far. A run that was not told to have ended has the time of its last event as its total."""
+        if self._recorded is not None:
+            return self._recorded if self._error is None else replace(self._recorded, error=self._error)
+        messages, calls, steps = list(self._given), list[ToolCall](), list[Step]()
+        for number, turn in enumerate(self._turns, 1):
+            self._add_turn(turn, messages, calls)
+            end = self._now if turn.ended_ms is None else turn.ended_ms
+            steps.append(Step(f"turn {number}", turn.started_ms, end - turn.started_ms))
+            steps.extend(
+                Step(call.name, call.started_ms, call.duration_ms)
+                for call in turn.calls
+                if call.started_ms is not None and call.duration_ms is not None
+            )
+        total = self._now if self._ended is None else self._ended
+        done = tuple(messages)
+        return Transcript(
+            messages=done,
+            tool_calls=tuple(calls),
+            timing=Timing(self._first_token, total, tuple(steps)),
+            usage=self._usage,
+            model=self._model,
+            finish_reason=self._finish,
+            final_output=last_answer(done[len(self._given) :]),
+            error=self._error,
+        )
+
+    def _token(self) -> _Turn:
+        """The turn that goes on now; a new one when the last has ended."""
+        if self._first_token is None:
+            self._first_token = self._now
+        if self._open is None:
+            # The model began to think when what came before was over, not when its first token arrived.
+            self._open = _Turn(started_ms=self._last_end)
+            self._turns.append(self._open)
+        return self._open
+
+    def _end_turn(self) -> None:
+        if self._open is not None:
+            self._open.ended_ms = self._last_end = self._now
+            self._open = None
+
+    def _finish_call(self, event: ToolCallFinished) -> None:
+        call = self._calls.get(event.key)
+        if call is None or call.result is not None:
+            return
+        if self._open is not None and any(one is call for one in self._open.calls):
+            self._end_turn()
+        call.result, call.error = event.result, event.error
+        call.duration_ms = event.duration_ms
+        if call.duration_ms is None:
+            call.duration_ms = max(0.0, self._now - max(call.began_ms, self._last_turn_end()))
+        call.started_ms = max(0.0, self._now - call.duration_ms)
+        self._last_end = self._now
+
+    def _last_turn_end(self) -> float:
+        return (self._turns[-1].ended_ms or 0.0) if self._turns else 0.0
+
+    @staticmethod
+    def _add_turn(turn: _Turn, messages: list[Message], calls: list[ToolCall]) -> None:
+        place, first = len(messages), len(calls)
+        messages.append(
+            Message(
+                role="assistant",
+                content="".join(turn.text),
+                reasoning="".join(turn.reasoning),
+                tool_calls=tuple(range(first, first + len(turn.calls))),
+            )
+        )
+        for call in turn.calls:
+            arguments, malformed = decode_arguments("".join(call.arguments))
+            status: CallStatus = "pending" if call.result is None else "error" if call.error else "ok"
+            index = len(calls)
+            calls.append(
+                ToolCall(
+                    id=call.id,
+                    name=call.name,
+                    arguments=arguments,
+                    result=call.result,
+                    status=status,
+                    started_ms=call.started_ms,
+                    duration_ms=call.duration_ms,
+                    message=place,
+                    malformed=malformed,
+                )
+            )
+            if call.result is not None:
+                messages.append(
+                    Message(role="tool", content=call.result, tool_call=index, tool_call_id=call.id, name=call.name)
+                )
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """Both together; what neither measured stays None."""
+    return Usage(
+        _add(one.input_tokens, other.input_tokens),
+        _add(one.output_tokens, other.output_tokens),
+        _add(one.cached_tokens, other.cached_tokens),
+        _add(one.reasoning_tokens, other.reasoning_tokens),
+        other.cost if one.cost is None else one.cost if other.cost is None else one.cost + other.cost,
+    )
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other

@@ -1,0 +1,89 @@
+"""Kinds of agent by name: those of the entry point group `agenteval.agents`, and the built-in ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.interface import Agent, AgentSetup, TranscriptSource
+from agenteval_tui.text.problems import AgentevalError
+
+GROUP = "agenteval.agents"
+
+# The same names as in pyproject.toml: a checkout that is not installed has no entry points.
+BUILT_IN = {
+    "demo": "agenteval_tui.agents.demo:DemoAgent",
+    "replay": "agenteval_tui.agents.replay:ReplayAgent",
+    "openai": "agenteval_tui.agents.openai_chat:OpenAIChatAgent",
+}
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """Every kind's name with the place of its class, "module:name". Plug-ins can't replace built-in kinds."""
+    found = {point.name: point.value for point in entry_points(group=GROUP)}
+    return {**found, **BUILT_IN}
+
+
+def make_agent(
+    name: str,
+    config: Mapping[str, Any],
+    *,
+    base_dir: Path,
+    env: Mapping[str, str],
+    transcripts: TranscriptSource | None = None,
+) -> Agent:
+    """The agent that `config` describes; `name` is what the user calls it. Nothing is connected yet.
+
+    `config` holds `kind` and the kind's options, with `${VAR}` already expanded. Relative paths in it are meant from
+    `base_dir`; keys are looked up by their name in `env`. `transcripts` serves `replay` agents with `execution:`.
+    Raises `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
+    """
+    agent = _class_of(name, config)(AgentSetup(name, config, base_dir, env, transcripts))
+    if not isinstance(agent, Agent):
+        raise AgentevalError(
+            f"kind {config['kind']!r} gives a {type(agent).__name__} that is no agent",
+            where=f"agent {name!r}",
+            mend="an agent has `run`, `check` and `close` (see agents/interface.py)",
+        )
+    return agent
+
+
+def option_problems(name: str, config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong in an agent's configuration, without making it: (path of the option with dots, a sentence).
+
+    A kind without a model of its options (`options_model`, a pydantic model) can't be checked: no problems.
+    """
+    from agenteval_tui.agents import options
+
+    try:
+        model = getattr(_class_of(name, config), "options_model", None)
+    except AgentevalError as error:
+        return [("kind", f"{error.what} ({error.mend})" if error.mend else error.what)]
+    if isinstance(model, type) and issubclass(model, options.AgentOptions):
+        return options.option_problems(model, config)
+    return []
+
+
+def _class_of(name: str, config: Mapping[str, Any]) -> Any:
+    known = kinds()
+    kind = config.get("kind")
+    if kind not in known:
+        near = get_close_matches(str(kind), known, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        said = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
+        raise AgentevalError(said, where=f"agent {name!r}", mend=f"{hint}kinds: {', '.join(sorted(known))}")
+    module, _, attribute = known[str(kind)].partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise AgentevalError(
+            f"the plug-in for kind {kind!r} can't be loaded: {error}",
+            where=f"agent {name!r}",
+            mend="update or uninstall the package that brings it",
+        ) from error

@@ -1,0 +1,46 @@
+"""Kinds of agent by name, and how wrong options are said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.agents.interface import Agent
+from agenteval_tui.agents.registry import kinds, make_agent, option_problems
+from agenteval_tui.text.problems import AgentevalError
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"kind": "replay", "file": "recorded.jsonl"},
+        {"kind": "demo", "version": "v2"},
+        {"kind": "openai", "base_url": "http://127.0.0.1:1/v1", "model": "m"},
+    ],
+)
+def test_each_built_in_kind_is_an_agent(config: dict[str, object], tmp_path: Path) -> None:
+    assert config["kind"] in kinds()
+    assert isinstance(make_agent("a", config, base_dir=tmp_path, env={}), Agent)
+    assert option_problems("a", config) == []
+
+
+def test_an_unknown_kind_is_said_with_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError) as caught:
+        make_agent("shop", {"kind": "replya"}, base_dir=tmp_path, env={})
+    assert str(caught.value).startswith("agent 'shop': there is no kind of agent 'replya' (did you mean 'replay'?")
+
+
+def test_a_missing_kind_is_said(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError, match="an agent needs a `kind`"):
+        make_agent("shop", {}, base_dir=tmp_path, env={})
+
+
+def test_all_wrong_options_are_said_at_once(tmp_path: Path) -> None:
+    config = {"kind": "replay", "fiel": "x", "pace": "fast", "file": "a.json"}
+    with pytest.raises(AgentevalError) as caught:
+        make_agent("old", config, base_dir=tmp_path, env={})
+    said = str(caught.value)
+    assert "unknown option `fiel`, did you mean `file`?" in said
+    assert "option `pace` must be number, not 'fast'" in said
+    assert dict(option_problems("old", config)).keys() == {"fiel", "pace"}
