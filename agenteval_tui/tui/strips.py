@@ -1,0 +1,39 @@
+"""Strips that cost few bytes: what a slow line feels is how often the style changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+
+def thrifty(segments: Iterable[Segment], width: int) -> Strip:
+    """The segments as a strip of `width` cells with neighbours joined that look the same.
+
+    Spaces show no colour but the background's: they join a neighbour with the same background, whatever its colour.
+    """
+    joined: list[tuple[str, Style | None]] = []
+    for text, style, _ in segments:
+        if not text:
+            continue
+        if joined:
+            before, before_style = joined[-1]
+            if before_style == style or (text.isspace() and _blank_alike(before_style, style)):
+                joined[-1] = (before + text, before_style)
+                continue
+            if before.isspace() and _blank_alike(before_style, style):
+                joined[-1] = (before + text, style)
+                continue
+        joined.append((text, style))
+    return Strip([Segment(text, style) for text, style in joined], width)
+
+
+def _blank_alike(one: Style | None, other: Style | None) -> bool:
+    """Does a space look the same in both styles?"""
+    if one is None or other is None:
+        return False
+    if one.bgcolor != other.bgcolor:
+        return False
+    return not any((one.underline, one.strike, one.reverse, other.underline, other.strike, other.reverse))

@@ -1,0 +1,376 @@
+"""A list of any length that draws only the rows that are seen.
+
+Rows come from a `RowSource`: the widget holds an index, never the rows. Moving the cursor repaints two rows; nothing
+is animated. 100,000 rows cost what 100 cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol, runtime_checkable
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.palette import Palette, palette_of
+from agenteval_tui.tui.strips import thrifty
+
+CURSOR = "▌"  # the sign of the cursor's row: colour never says it alone
+GUTTER = 1  # cells left of each row, for that sign
+
+# Bytes are what a slow line feels. A background over a wide, colourful row costs a kilobyte a cursor move, so in lists
+# wider than this the cursor's background covers the row's start only (where names are).
+WIDEST_CURSOR = 64
+SHORT_CURSOR = 48
+
+
+@runtime_checkable
+class RowSource(Protocol):
+    """What a list shows. Called from the app's thread for each row that is painted: be quick, cache pages.
+
+    A source that can find a key faster than by looking at every row has `index_of(key) -> int | None` too.
+    """
+
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """Row `index` in at most `width` cells; `focused`: the cursor is on it."""
+        ...
+
+    def key(self, index: int) -> str:
+        """What names row `index` while rows come and go."""
+        ...
+
+
+class Rows:
+    """A source made of lines that exist already: for short lists and for tests."""
+
+    def __init__(self, rows: Iterable[tuple[str, Line]] = ()) -> None:
+        self._rows = list(rows)
+        self._places = {key: index for index, (key, _) in enumerate(self._rows)}
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """Row `index`."""
+        return self._rows[index][1]
+
+    def key(self, index: int) -> str:
+        """The key of row `index`."""
+        return self._rows[index][0]
+
+    def index_of(self, key: str) -> int | None:
+        """The row with `key`."""
+        return self._places.get(key)
+
+
+class VirtualList(ScrollView, can_focus=True):
+    """A list over a `RowSource` with a cursor. `cursor` is the index of its row, -1 while there are no rows."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"virtual-list--cursor", "virtual-list--cursor-blurred"}
+    ALLOW_SELECT = False
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "cursor_down", "Next row", show=False, id="list.down"),
+        Binding("up,k", "cursor_up", "Previous row", show=False, id="list.up"),
+        Binding("pagedown,ctrl+f", "page_down", "Next page", show=False, id="list.page_down"),
+        Binding("pageup,ctrl+b", "page_up", "Previous page", show=False, id="list.page_up"),
+        Binding("home,g", "first", "First row", show=False, id="list.first"),
+        Binding("end,G", "last", "Last row", show=False, id="list.last"),
+        Binding("enter", "select", "Open", show=False, id="list.select"),
+    ]
+
+    cursor: reactive[int] = reactive(-1, repaint=False, init=False)
+
+    @dataclass
+    class Highlighted(Message):
+        """The cursor is on another row now (or on a row with another key)."""
+
+        list: VirtualList
+        index: int
+        key: str
+
+        @property
+        def control(self) -> VirtualList:
+            """The list that sent it."""
+            return self.list
+
+    @dataclass
+    class Selected(Message):
+        """A row was chosen: enter, or a click on the row that has the cursor already."""
+
+        list: VirtualList
+        index: int
+        key: str
+
+        @property
+        def control(self) -> VirtualList:
+            """The list that sent it."""
+            return self.list
+
+    def __init__(
+        self,
+        source: RowSource | None = None,
+        *,
+        empty: Sequence[Line] = (),
+        cursor_width: int | None = None,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+        disabled: bool = False,
+    ) -> None:
+        """`empty` is what is shown while there are no rows: say what to do next.
+
+        `cursor_width`: cells that the cursor's background covers (the sign's cell is the first of them); None: the
+        whole row in narrow lists, its start in wide ones.
+        """
+        super().__init__(name=name, id=id, classes=classes, disabled=disabled)
+        self._source: RowSource = source or Rows()
+        self._count = self._source.count()
+        self.cursor_width = cursor_width
+        self._empty = tuple(empty)
+        self._palette: Palette | None = None
+        self._told: tuple[int, str] | None = None
+        self.set_reactive(VirtualList.cursor, 0 if self._count else -1)
+
+    # What is shown
+
+    @property
+    def source(self) -> RowSource:
+        """Where the rows come from."""
+        return self._source
+
+    @property
+    def count(self) -> int:
+        """How many rows are shown."""
+        return self._count
+
+    @property
+    def cursor_key(self) -> str | None:
+        """The key of the row under the cursor; None while there are no rows."""
+        return self._source.key(self.cursor) if 0 <= self.cursor < self._count else None
+
+    def set_source(self, source: RowSource, *, keep_key: str | None = None) -> None:
+        """Show `source`. With `keep_key` the cursor goes to that row, which stays at its height on the screen.
+
+        Without it, or when the key is gone, the cursor stays at its index as far as there are rows.
+        """
+        before = self.cursor
+        self._source = source
+        self._count = source.count()
+        place = None if keep_key is None else self.index_of(keep_key)
+        target = max(before, 0) if place is None else place
+        self.virtual_size = Size(0, self._height())
+        self.set_reactive(VirtualList.cursor, min(target, self._count - 1))
+        if place is not None and before >= 0 and place != before:
+            self._scroll_rows(self.scroll_offset.y + place - before)
+        self._reveal()
+        self.refresh()
+        self._tell()
+
+    def set_empty(self, lines: Sequence[Line]) -> None:
+        """What to show while there are no rows."""
+        self._empty = tuple(lines)
+        if not self._count:
+            self.virtual_size = Size(0, self._height())
+            self.refresh()
+
+    def refresh_rows(self, indices: Iterable[int] | None = None) -> None:
+        """Rows `indices` (None: all) look different now; their number and keys are as before."""
+        if indices is None:
+            self.refresh()
+            return
+        top, height = self.scroll_offset.y, self.size.height
+        for index in indices:
+            if top <= index < top + height:
+                self.refresh(Region(0, index - top, self.scrollable_content_region.width, 1))
+
+    def index_of(self, key: str) -> int | None:
+        """The row with `key`, None when there is none. Asks the source's own `index_of` where it has one."""
+        finder = getattr(self._source, "index_of", None)
+        if finder is not None:
+            found = finder(key)
+            return found if isinstance(found, int) else None
+        return next((index for index in range(self._count) if self._source.key(index) == key), None)
+
+    def move_to_key(self, key: str, *, center: bool = False) -> bool:
+        """Put the cursor on the row with `key`; False when there is none."""
+        index = self.index_of(key)
+        if index is None:
+            return False
+        self.cursor = index
+        if center:
+            self._scroll_rows(index - self.size.height // 2)
+        return True
+
+    # Cursor
+
+    def validate_cursor(self, cursor: int) -> int:
+        """The nearest row that there is."""
+        return max(0, min(cursor, self._count - 1)) if self._count else -1
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        """Repaint the row that lost the cursor and the one that got it."""
+        if self._reveal():
+            return self._tell()
+        self._refresh_row(old)
+        self._refresh_row(new)
+        return self._tell()
+
+    def action_cursor_down(self) -> None:
+        """One row down."""
+        self.cursor += 1
+
+    def action_cursor_up(self) -> None:
+        """One row up."""
+        self.cursor -= 1
+
+    def action_page_down(self) -> None:
+        """A screenful down; the cursor stays at its height on the screen."""
+        self._page(1)
+
+    def action_page_up(self) -> None:
+        """A screenful up."""
+        self._page(-1)
+
+    def action_first(self) -> None:
+        """The first row."""
+        self.cursor = 0
+
+    def action_last(self) -> None:
+        """The last row."""
+        self.cursor = self._count - 1
+
+    def action_select(self) -> None:
+        """Choose the row under the cursor."""
+        key = self.cursor_key
+        if key is not None:
+            self.post_message(self.Selected(self, self.cursor, key))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click moves the cursor; a click on the cursor's row chooses it."""
+        inside = event.get_content_offset(self)
+        if inside is None:
+            return
+        index = inside.y + self.scroll_offset.y
+        if not 0 <= index < self._count:
+            return
+        event.stop()
+        if index == self.cursor:
+            self.action_select()
+        else:
+            self.cursor = index
+
+    # Painting
+
+    def notify_style_update(self) -> None:
+        """The theme or the styles changed."""
+        self._palette = None
+        super().notify_style_update()
+
+    def on_mount(self) -> None:
+        """Tell the height, and who has the cursor."""
+        self.virtual_size = Size(0, self._height())
+        self._tell()
+
+    def on_resize(self) -> None:
+        """Keep the cursor in sight."""
+        self._reveal()
+
+    def on_focus(self) -> None:
+        """The cursor's row looks different with the focus."""
+        self._refresh_row(self.cursor)
+
+    def on_blur(self) -> None:
+        """The cursor's row looks different without the focus."""
+        self._refresh_row(self.cursor)
+
+    def render_line(self, y: int) -> Strip:
+        """Line `y` of the widget."""
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        if self._palette is None:
+            self._palette = palette_of(self)
+        index = y + self.scroll_offset.y
+        if not self._count:
+            line = self._empty[index] if index < len(self._empty) else ()
+            return self._palette.strip(line, width).apply_style(base)
+        if index >= self._count:
+            return Strip.blank(width, base)
+        focused = index == self.cursor
+        line = self._source.line(index, width - GUTTER, focused=focused)
+        strip = self._palette.strip(((CURSOR if focused else " ", "accent"), *line), width).apply_style(base)
+        # Cut where the cursor's background ends, so that moving the cursor repaints nothing behind it.
+        span = self._span(width)
+        head, tail = strip.crop(0, span), strip.crop(span, width)
+        if focused:
+            name = "virtual-list--cursor" if self.has_focus else "virtual-list--cursor-blurred"
+            cursor = self.get_component_rich_style(name)
+            over = Style(bgcolor=cursor.bgcolor, reverse=cursor.reverse, underline=cursor.underline)
+            head = Strip([Segment(text, (style or cursor) + over) for text, style, _ in head], span)
+        head = thrifty(head, span)
+        return Strip.join([head, thrifty(tail, width - span)]) if span < width else head
+
+    def _span(self, width: int) -> int:
+        if self.cursor_width is not None:
+            return max(GUTTER, min(self.cursor_width, width))
+        return width if width <= WIDEST_CURSOR else min(width, SHORT_CURSOR)
+
+    def _refresh_row(self, index: int) -> None:
+        if not 0 <= index < self._count:
+            return
+        width = self.scrollable_content_region.width
+        span = self._span(width)
+        look = self._source.line(index, width - GUTTER, focused=True)
+        if look != self._source.line(index, width - GUTTER, focused=False):
+            span = width
+        self.refresh(Region(0, index - self.scroll_offset.y, span, 1))
+
+    def _reveal(self) -> bool:
+        """Scroll the cursor's row into sight; True when that scrolled."""
+        if self.cursor < 0 or not self.size.height:
+            return False
+        top, height = self.scroll_offset.y, self.size.height
+        if self.cursor < top:
+            return self._scroll_rows(self.cursor)
+        if self.cursor >= top + height:
+            return self._scroll_rows(self.cursor - height + 1)
+        return False
+
+    def _scroll_rows(self, top: int) -> bool:
+        before = self.scroll_offset.y
+        self.scroll_to(y=max(top, 0), animate=False, force=True)
+        return self.scroll_offset.y != before
+
+    def _page(self, direction: int) -> None:
+        if not self._count:
+            return
+        step = max(self.size.height - 1, 1) * direction
+        target = self.validate_cursor(self.cursor + step)
+        self._scroll_rows(min(self.scroll_offset.y + step, self._count - self.size.height))
+        self.cursor = target
+
+    def _height(self) -> int:
+        return self._count or len(self._empty)
+
+    def _tell(self) -> None:
+        key = self.cursor_key
+        told = None if key is None else (self.cursor, key)
+        if key is not None and told != self._told and self.is_running:
+            self.post_message(self.Highlighted(self, self.cursor, key))
+        self._told = told if self.is_running else None
