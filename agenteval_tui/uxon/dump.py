@@ -1,0 +1,44 @@
+"""Write a value as config text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def to_text(value: Any) -> str:
+    """`value` (what YAML or JSON can hold) as JSON with two spaces of indentation; `parse` gives it back.
+
+    Lists and objects of plain values that fit on one line stay on it. Keys that are no strings are written as strings;
+    values that JSON does not know (dates) as their `str`.
+    """
+    return _write(value, 0)
+
+
+_WIDTH = 100
+
+
+def _write(value: Any, depth: int) -> str:
+    if not isinstance(value, (dict, list, tuple)) or not value:
+        return json.dumps(value if value != () else [], ensure_ascii=False, default=str)
+    parts = list(value.values()) if isinstance(value, dict) else list(value)
+    if depth and not any(isinstance(part, (dict, list, tuple)) and part for part in parts):
+        line = _one_line(value)
+        if len(line) + 2 * depth <= _WIDTH:
+            return line
+    inner = "  " * (depth + 1)
+    if isinstance(value, dict):
+        lines = [f"{inner}{_key(key)}: {_write(part, depth + 1)}" for key, part in value.items()]
+        return "{\n" + ",\n".join(lines) + "\n" + "  " * depth + "}"
+    lines = [inner + _write(part, depth + 1) for part in value]
+    return "[\n" + ",\n".join(lines) + "\n" + "  " * depth + "]"
+
+
+def _key(key: Any) -> str:
+    return json.dumps(key if isinstance(key, str) else json.dumps(key, default=str), ensure_ascii=False)
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(key)}: {_write(part, 1)}" for key, part in value.items()) + "}"
+    return "[" + ", ".join(_write(part, 1) for part in value) + "]"

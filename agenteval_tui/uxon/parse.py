@@ -1,0 +1,455 @@
+"""Read a config text: JSON as people write it, and as Power UI exports it.
+
+Whatever the text is, there is a document: each mistake becomes one diagnostic, and reading goes on with what was
+probably meant. No recursion: the depth of a text is data, not a reason to fail.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.uxon import brackets
+from agenteval_tui.uxon.diagnostics import MOST_DIAGNOSTICS, Diagnostic, replace_fix, surround_fix
+from agenteval_tui.uxon.power_ui import finish_array, finish_object
+from agenteval_tui.uxon.quotes import unescaped
+from agenteval_tui.uxon.strings import quote, read_string
+from agenteval_tui.uxon.tokens import Token, tokenize
+from agenteval_tui.uxon.tree import Document, Member, Node, NodeKind
+from agenteval_tui.uxon.words import read_number, read_word
+
+__all__ = ["MAX_DEPTH", "Diagnostic", "Document", "Member", "Node", "parse"]
+
+MAX_DEPTH = 100
+"""Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
+
+_LITERALS = {"true": True, "false": False, "null": None}
+_OPENING = {"}": "{", "]": "["}
+_CLOSING = {"{": "}", "[": "]"}
+_PLAIN_VALUES = ("string", "number", "literal", "error", "key")
+
+# What an open object or list waits for.
+_State = Literal["name", "colon", "value", "comma"]
+
+
+class _Frame:
+    """An object or list that is not closed yet."""
+
+    __slots__ = ("comma", "implicit", "is_object", "items", "key", "key_end", "key_start", "members", "start", "state")
+
+    def __init__(self, is_object: bool, start: int, implicit: bool = False) -> None:
+        self.is_object = is_object
+        self.start = start
+        self.implicit = implicit  # a root object whose braces were forgotten
+        self.members: list[Member] = []
+        self.items: list[Node] = []
+        self.state: _State = "name" if is_object else "value"
+        self.comma = -1  # where the last comma is, if nothing followed it yet
+        self.key: str | None = None
+        self.key_start = 0
+        self.key_end = 0
+
+
+def parse(text: str) -> Document:
+    """Read `text`. Never raises; takes time in proportion to its length."""
+    return _Parser(text, tokenize(text)).run()
+
+
+class _Parser:
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.solid = [token for token in tokens if token.kind != "comment"]
+        self.index = 0
+        self.frames: list[_Frame] = []
+        self.root: Node | None = None
+        self.reopened = False
+        self.judged = 0
+        self.diagnostics: list[Diagnostic] = []
+
+    # ------------------------------------------------------------------ running
+    def run(self) -> Document:
+        solid, frames, text = self.solid, self.frames, self.text
+        count = len(solid)
+        while self.index < count:
+            token = solid[self.index]
+            if not frames:
+                if self.root is not None:
+                    self.after_root(token)
+                    continue
+                self.before_root(token)
+            elif frames[-1].is_object:
+                self.in_object(frames[-1], token, text[token.start])
+            else:
+                self.in_array(frames[-1], token, text[token.start])
+        self.at_end()
+        for comment in self.tokens:
+            if comment.kind == "comment" and not self.closed_comment(comment):
+                fix = replace_fix("close the comment", comment.end, comment.end, " */")
+                self.tell("This comment is never closed: put */ at its end.", comment.start, comment.end, fix)
+        if self.root is None:
+            end = len(text)
+            fix = replace_fix("write { }", end, end, "{}")
+            self.report(
+                Diagnostic("warning", "empty", "The config is empty: write { } with properties in it.", 0, end, fix)
+            )
+        value = {} if self.root is None else self.root.value
+        self.diagnostics.sort(key=lambda d: (d.start, d.end))
+        return Document(text, self.tokens, self.root, value, tuple(self.diagnostics))
+
+    def closed_comment(self, comment: Token) -> bool:
+        source = self.text[comment.start : comment.end]
+        return source.startswith("//") or (len(source) >= 4 and source.endswith("*/"))
+
+    def tell(self, message: str, start: int, end: int, fix: Fix | None = None) -> None:
+        self.report(Diagnostic("error", "syntax", message, start, end, fix))
+
+    def report(self, *diagnostics: Diagnostic) -> None:
+        if len(self.diagnostics) < MOST_DIAGNOSTICS:
+            self.diagnostics.extend(diagnostics)
+
+    # ------------------------------------------------------------------ the root
+    def before_root(self, token: Token) -> None:
+        if token.kind == "key" and self.next_is("colon"):
+            self.frames.append(_Frame(True, token.start, implicit=True))
+            end = self.solid[-1].end
+            fix = surround_fix("put { } around it", token.start, end, "{ ", " }")
+            self.tell("A config is an object: put { } around it.", token.start, token.end, fix)
+        elif token.kind in ("comma", "colon") or self.text[token.start] in "]}":
+            self.unexpected(token)
+        else:
+            self.value(token)
+
+    def after_root(self, token: Token) -> None:
+        """Text behind the end. A closing brace too early is the likely reason when properties follow."""
+        root = self.root
+        assert root is not None
+        rest = self.solid[-1].end
+        if root.kind == "object" and not self.reopened and self.text[root.end - 1] == "}":
+            follows = (
+                self.solid[self.index + 1] if token.kind == "comma" and self.index + 1 < len(self.solid) else token
+            )
+            if follows.kind in ("key", "string") and brackets.closes_one_more(self.text, self.solid, self.index, "}"):
+                self.reopened = True
+                fix = replace_fix("remove this }", root.end - 1, root.end, "")
+                self.tell("This } ends the config before its last property: remove it.", root.end - 1, root.end, fix)
+                frame = _Frame(True, root.start)
+                frame.members = list(root.members)
+                frame.state = "comma"
+                self.frames.append(frame)
+                self.root = None
+                return
+        closers = all(self.text[t.start] in "]}" for t in self.solid[self.index :])
+        start = token.start
+        if closers:
+            fix = replace_fix("remove it", start, rest, "")
+            self.tell("Nothing is open here that this could close: remove it.", start, rest, fix)
+        else:
+            self.tell("The config ends before this: remove what follows, or move it inside.", start, rest)
+        self.index = len(self.solid)
+
+    # ------------------------------------------------------------------ objects
+    def in_object(self, frame: _Frame, token: Token, char: str) -> None:
+        state, kind = frame.state, token.kind
+        if char in "]}" and kind in ("brace", "bracket"):
+            self.closer(frame, token, char)
+        elif state == "name":
+            self.name(frame, token)
+        elif state == "colon":
+            if kind == "colon":
+                frame.state = "value"
+                self.index += 1
+            else:
+                self.missing_colon(frame, token)
+        elif state == "value":
+            if kind == "comma" or (kind == "key" and self.next_is("colon")):
+                self.missing_value(frame)
+                if kind == "key":
+                    frame.state = "name"  # one mistake, one diagnostic: the comma is not missed as well
+            elif kind == "colon":
+                self.tell("One : is enough: remove this one.", token.start, token.end, self.removal(token))
+                self.index += 1
+            else:
+                self.value(token)
+        elif kind == "comma":
+            frame.state, frame.comma = "name", token.start
+            self.index += 1
+        elif kind == "colon":
+            self.unexpected(token)
+        elif self.goes_on(frame.members[-1].value if frame.members else None):
+            pass
+        else:
+            self.missing_comma()
+            frame.state = "name"
+
+    def name(self, frame: _Frame, token: Token) -> None:
+        kind = token.kind
+        if kind in _PLAIN_VALUES:
+            frame.comma = -1
+            frame.key_start, frame.key_end = token.start, token.end
+            frame.key = self.read_name(token)
+            frame.state = "colon"
+            self.index += 1
+        elif kind == "comma":
+            self.tell("One comma is enough: remove this one.", token.start, token.end, self.removal(token))
+            self.index += 1
+        elif kind == "colon":
+            self.tell('Expected a property name before this colon: write "name":', token.start, token.end)
+            frame.key, frame.key_start, frame.key_end = None, token.start, token.start
+            frame.state, frame.comma = "value", -1
+            self.index += 1
+        else:
+            self.tell(
+                'Expected a property name before this value: write "name": in front of it.', token.start, token.end
+            )
+            frame.key, frame.key_start, frame.key_end = None, token.start, token.start
+            frame.comma = -1
+            self.value(token)
+
+    def read_name(self, token: Token) -> str:
+        start, end = token.start, token.end
+        source = self.text[start:end]
+        if source[0] == '"' and end - start > 1 and source[-1] == '"' and "\\" not in source and source.isprintable():
+            return source[1:-1]
+        if source[0] in "\"'`“”„‟":
+            name, problems = read_string(self.text, start, end)
+            self.report(*problems)
+            return name
+        right = quote(source)
+        shown = right if len(right) <= 60 else "them around this name"
+        fix = replace_fix("put it in quotes", start, end, right)
+        self.tell(f"Property names stand in double quotes: write {shown}.", start, end, fix)
+        return source
+
+    def missing_colon(self, frame: _Frame, token: Token) -> None:
+        name = self.shown(frame.key)
+        source = self.text[token.start : token.end]
+        if source in ("=", "=>", ":=", "->"):
+            fix = replace_fix("write :", token.start, token.end, ":")
+            self.tell(
+                f"A colon stands between a name and its value: write : for {source}.", token.start, token.end, fix
+            )
+            self.index += 1
+            frame.state = "value"
+        elif token.kind == "comma" or (token.kind == "key" and self.next_is("colon")):
+            self.missing_value(frame)
+            if token.kind == "key":
+                frame.state = "name"
+        else:
+            fix = replace_fix("insert :", frame.key_end, frame.key_end, ":")
+            self.tell(f"A colon is missing behind {name}: insert it.", frame.key_start, frame.key_end, fix)
+            frame.state = "value"
+
+    def missing_value(self, frame: _Frame) -> None:
+        """The open property has no value: say it, and stand in something for it."""
+        at = self.solid[self.index - 1].end if self.index else frame.key_end
+        name = self.shown(frame.key)
+        self.tell(
+            f"{name} has no value: write one behind it, as in {name}: ...", frame.key_start, max(at, frame.key_end)
+        )
+        self.put(Node("missing", at, at, None))
+
+    def missing_comma(self) -> None:
+        at = self.solid[self.index - 1].end
+        fix = replace_fix("insert a comma", at, at, ",")
+        self.tell("A comma is missing behind this: insert it.", at - 1, at, fix)
+
+    def shown(self, key: str | None) -> str:
+        right = quote(key or "")
+        return right if len(right) <= 60 else right[:58] + '…"'
+
+    # ------------------------------------------------------------------ lists
+    def in_array(self, frame: _Frame, token: Token, char: str) -> None:
+        kind = token.kind
+        if char in "]}" and kind in ("brace", "bracket"):
+            self.closer(frame, token, char)
+        elif frame.state == "value":
+            if kind == "comma":
+                self.tell("One comma is enough: remove this one.", token.start, token.end, self.removal(token))
+                self.index += 1
+            elif kind == "colon":
+                self.unexpected(token)
+            else:
+                frame.comma = -1
+                self.value(token)
+        elif kind == "comma":
+            frame.state, frame.comma = "value", token.start
+            self.index += 1
+        elif kind == "colon" and frame.items:
+            name = frame.items[-1]
+            if name.kind == "string":
+                frame.items.pop()
+                frame.state = "value"
+                message = "A list holds values without names: put { } around the name and its value."
+                self.tell(message, name.start, token.end)
+                self.index += 1
+            else:
+                self.unexpected(token)
+        elif not self.goes_on(frame.items[-1] if frame.items else None):
+            self.missing_comma()
+            frame.state = "value"
+
+    # ------------------------------------------------------------------ values
+    def value(self, token: Token) -> None:
+        """Take the value that begins with `token`."""
+        start, end, kind = token.start, token.end, token.kind
+        if kind == "brace" or kind == "bracket":
+            if len(self.frames) >= MAX_DEPTH:
+                self.too_deep(token)
+                return
+            self.frames.append(_Frame(kind == "brace", start))
+            self.index += 1
+            return
+        source = self.text[start:end]
+        node: Node
+        if source[0] == '"' and source[-1] == '"' and "\\" not in source and end - start > 1 and source.isprintable():
+            node = Node("string", start, end, source[1:-1])
+        elif source[0] in "\"'`“”„‟":
+            text, problems = read_string(self.text, start, end)
+            self.report(*problems)
+            node = Node("string", start, end, text)
+        else:
+            node = self.bare(token, source)
+        self.index += 1
+        self.put(node)
+
+    def bare(self, token: Token, source: str) -> Node:
+        """A number, a literal, or words without quotes: all words up to the end of the line are one value."""
+        start, end = token.start, token.end
+        while self.index + 1 < len(self.solid):
+            follows = self.solid[self.index + 1]
+            between = self.text[end : follows.start]
+            words = token.kind == "error" or follows.kind == "error"
+            if not words or follows.kind not in ("error", "number", "literal") or "\n" in between or "/" in between:
+                break
+            end = follows.end
+            self.index += 1
+            token = Token("error", start, end)
+        if token.kind == "number":
+            number, problem = read_number(source, start)
+            if problem:
+                self.report(problem)
+            return Node("number", start, end, number)
+        if token.kind == "literal":
+            return Node("literal", start, end, _LITERALS[source])
+        kind, value, problem = read_word(self.text[start:end], start)
+        self.report(problem)
+        node_kind: NodeKind = "literal" if kind == "literal" else "number" if kind == "number" else "string"
+        return Node(node_kind, start, end, value)
+
+    def goes_on(self, node: Node | None) -> bool:
+        """Whether the string that was just read goes on behind its quote; then it is taken whole."""
+        if node is None or node.kind != "string":
+            return False
+        longer = unescaped(self.text, self.solid, self.index)
+        if longer is None:
+            return False
+        message = 'A quote inside a string needs a backslash: write \\" for each of them.'
+        self.tell(message, node.start, longer.end, longer.fix)
+        node.value, node.end = longer.value, longer.end
+        if self.frames and self.frames[-1].is_object:
+            self.frames[-1].members[-1].end = longer.end
+        self.index = longer.next_index
+        return True
+
+    def put(self, node: Node) -> None:
+        """Give a finished value to what it belongs to."""
+        if not self.frames:
+            self.root = node
+            return
+        frame = self.frames[-1]
+        frame.state = "comma"
+        if not frame.is_object:
+            frame.items.append(node)
+        elif frame.key is not None:
+            start = frame.key_start
+            frame.members.append(Member(frame.key, start, frame.key_end, node, start, max(node.end, frame.key_end)))
+
+    def too_deep(self, token: Token) -> None:
+        end = brackets.skip(self.text, self.solid, self.index)
+        last = self.solid[end - 1].end
+        message = f"Objects and lists are nested deeper than {MAX_DEPTH} levels here: this part is not read."
+        self.tell(message, token.start, token.end)
+        self.index = end
+        self.put(Node("missing", token.start, last, None))
+
+    # ------------------------------------------------------------------ closing
+    def closer(self, frame: _Frame, token: Token, char: str) -> None:
+        opening = _OPENING[char]
+        mine = "{" if frame.is_object else "["
+        if opening == mine and not frame.implicit:
+            self.close(frame, token.end)
+            self.index += 1
+            return
+        stack = ["" if f.implicit else "{" if f.is_object else "[" for f in self.frames]
+        # Looking ahead costs: texts with many wrong brackets get the plain rule.
+        self.judged += 1
+        verdict = brackets.judge(self.text, self.solid, self.index, stack, ahead=self.judged <= 20)
+        if verdict == "replace":
+            right = _CLOSING[mine]
+            fix = replace_fix(f"write {right}", token.start, token.end, right)
+            message = f"{self.thing(frame)} ends with {right}, not with {char}: write {right}."
+            self.tell(message, token.start, token.end, fix)
+            self.close(frame, token.end)
+            self.index += 1
+        elif verdict == "insert":
+            at = self.solid[self.index - 1].end
+            missing = ""
+            while ("{" if self.frames[-1].is_object else "[") != opening:
+                missing += "}" if self.frames[-1].is_object else "]"
+                self.close(self.frames[-1], at)
+            fix = replace_fix(f"insert {missing}", at, at, missing)
+            message = f"{missing} is missing before this {char}: insert it."
+            self.tell(message, token.start, token.end, fix)
+        else:
+            self.unexpected(token)
+
+    def thing(self, frame: _Frame) -> str:
+        return "An object" if frame.is_object else "A list"
+
+    def close(self, frame: _Frame, end: int) -> None:
+        """Make the node of the innermost open object or list; `end` is the end of its closing bracket."""
+        if frame.state == "colon" or (frame.state == "value" and frame.is_object):
+            self.missing_value(frame)
+        if frame.comma >= 0 and (frame.members or frame.items):
+            fix = replace_fix("remove the comma", frame.comma, frame.comma + 1, "")
+            message = "A comma before a closing bracket is not strict JSON: remove it."
+            self.report(Diagnostic("warning", "trailing-comma", message, frame.comma, frame.comma + 1, fix))
+        self.frames.pop()
+        node: Node
+        if frame.is_object:
+            node = finish_object(frame.start, end, frame.members, self.report)
+        else:
+            node = finish_array(frame.start, end, frame.items, self.report)
+        self.put(node)
+
+    def at_end(self) -> None:
+        """Close what the text leaves open: one diagnostic with all the brackets that are missing."""
+        open_frames = [frame for frame in self.frames if not frame.implicit]
+        end = self.solid[-1].end if self.solid else 0
+        missing = "".join("}" if frame.is_object else "]" for frame in reversed(open_frames))
+        if missing:
+            inner = open_frames[-1]
+            fix = Fix(f"add {missing}", (TextEdit(end, end, missing),))
+            many = "brackets are" if len(missing) > 1 else "bracket is"
+            shown = missing if len(missing) <= 20 else missing[:20] + "…"
+            message = f"{len(missing)} closing {many} missing at the end: add {shown}."
+            self.tell(message, inner.start, inner.start + 1, fix)
+        while self.frames:
+            self.close(self.frames[-1], end)
+
+    # ------------------------------------------------------------------ small things
+    def next_is(self, kind: str) -> bool:
+        return self.index + 1 < len(self.solid) and self.solid[self.index + 1].kind == kind
+
+    def removal(self, token: Token) -> Fix:
+        return replace_fix("remove it", token.start, token.end, "")
+
+    def unexpected(self, token: Token) -> None:
+        source = self.text[token.start : token.end]
+        closes = source in ("}", "]")
+        why = "nothing is open that it could close" if closes else "no name or value comes before it"
+        self.tell(
+            f"{source} stands where it means nothing ({why}): remove it.", token.start, token.end, self.removal(token)
+        )
+        self.index += 1

@@ -1,0 +1,50 @@
+"""Quotes inside a string that lack their backslash: `"say "hi" now"`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.uxon.strings import read_string
+from agenteval_tui.uxon.tokens import Token
+
+_FARTHEST = 2000  # characters of a line that are looked at
+_LINE = re.compile(r"[^\n\r]*")
+_QUOTE = re.compile(r'(?<!\\)"')
+_CLOSING_QUOTE = re.compile(r'(?<!\\)"(?=[ \t]*(?:[,}\]\n\r]|\Z))')
+
+
+@dataclass(frozen=True, slots=True)
+class Unescaped:
+    """A string that goes on behind what looked like its end: its value, its end, the next token's index, and the fix."""
+
+    value: str
+    end: int
+    next_index: int
+    fix: Fix
+
+
+def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | None:
+    """Whether the string before the token at `index` goes on there. Only a word right behind a quote says so."""
+    before, token = tokens[index - 1], tokens[index]
+    if before.kind not in ("string", "key") or before.end != token.start or text[before.start] != '"':
+        return None
+    if token.kind in ("brace", "bracket", "comma", "colon") or text[token.start] in "\"'":
+        return None
+    line_end = _LINE.match(text, token.start, min(len(text), token.start + _FARTHEST))
+    limit = line_end.end() if line_end else token.end
+    closing = _CLOSING_QUOTE.search(text, token.start, limit)
+    if closing is None:
+        return None
+    end = closing.end()
+    next_index = index
+    while next_index < len(tokens) and tokens[next_index].start < end:
+        next_index += 1
+    if tokens[next_index - 1].end > end:
+        return None
+    inner = [m.start() for m in _QUOTE.finditer(text, before.start + 1, end - 1)]
+    fix = Fix("escape the quotes inside", tuple(TextEdit(at, at, "\\") for at in inner))
+    value, _ = read_string(text, before.start, end)
+    return Unescaped(value, end, next_index, fix)

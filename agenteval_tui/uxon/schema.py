@@ -1,0 +1,101 @@
+"""The types of a config: what may stand where, with the words that help a person to write it.
+
+Plain data. Whoever knows the prototype classes and metrics builds it; this package only reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+ScalarKind = Literal["string", "integer", "number", "boolean", "null", "any", "regex"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """One plain value. Types are exact: 5 is no string, "5" no integer, true no number.
+
+    `regex` is a string that holds a regular expression (bare, or as PHP writes it; see php_regex). `enum` lists the
+    only strings or numbers allowed; `minimum` and `maximum` bound numbers, inclusive. `any` takes whatever there is.
+    """
+
+    kind: ScalarKind
+    enum: tuple[Any, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """A list of values of one type."""
+
+    item: Type
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """An object with free names and values of one type (the arguments of a tool)."""
+
+    value: Type
+
+
+@dataclass(frozen=True, slots=True)
+class UnionType:
+    """A value of any of these types. Put the one that people usually mean first."""
+
+    options: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of an object. `aliases` are other names that are accepted without a word."""
+
+    name: str
+    type: Type
+    required: bool = False
+    doc: str = ""
+    default: Any = None
+    aliases: tuple[str, ...] = ()
+
+
+def _as_it_is(name: str) -> str:
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """An object whose other properties depend on the string in its property `discriminator`.
+
+    `options` holds the variants by their short name; `normalise` brings what people write ("axenox.GenAI.TextMatch")
+    to that name.
+    """
+
+    options: dict[str, ObjectType]
+    discriminator: str = "type"
+    normalise: Callable[[str], str] = _as_it_is
+    noun: str = "metric"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectType:
+    """An object with these properties, and those of its variant. `extra` allows any other property as well."""
+
+    name: str
+    doc: str = ""
+    properties: tuple[Property, ...] = ()
+    variants: Variants | None = None
+    extra: bool = False
+    _by_name: dict[str, Property] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for prop in self.properties:
+            for name in (prop.name, *prop.aliases):
+                self._by_name.setdefault(name, prop)
+
+    def property(self, name: str) -> Property | None:
+        """The property of that name or alias, without those of variants."""
+        return self._by_name.get(name)
+
+
+Type = ScalarType | ArrayType | MapType | UnionType | ObjectType
