@@ -77,7 +77,7 @@ class Palette:
             # "auto 60%": text of that strength on the background, as Textual's own variables say it.
             strength = raw.removeprefix("auto").strip().rstrip("%")
             contrast = self._background.get_contrast_text(1.0)
-            return self._background.blend(contrast, float(strength or 100) / 100).rgb_hex if strength else contrast.hex
+            return self._background.blend(contrast, float(strength or 100) / 100).hex6 if strength else contrast.hex6
         try:
             parsed = Color.parse(raw)
         except Exception:
