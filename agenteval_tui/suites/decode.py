@@ -1,0 +1,376 @@
+"""From YAML's tree to the plain data that a model takes, guided by the model's types.
+
+The type that is wanted decides what a scalar is: `no` is a text where a text is wanted and false where a truth value
+is. Everything that does not fit is reported, each with its place and a remedy; what is wrong becomes `WRONG`, so that
+the rest is still read.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticUndefined
+
+from agenteval_tui.suites.yaml_tree import (
+    Mapping,
+    Node,
+    Report,
+    Scalar,
+    Sequence,
+    is_null,
+    plain_data,
+    resolve,
+    untyped,
+)
+
+
+class _Wrong:
+    def __repr__(self) -> str:
+        return "<wrong>"
+
+
+M = TypeVar("M", bound=BaseModel)
+WRONG: Any = _Wrong()
+Reader = Callable[[Node, str, Report], Any]  # node, what it is called, where problems go
+
+_TRUE = {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}
+_FALSE = {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}
+
+
+def read_model(model: type[M], node: Node, name: str, report: Report) -> M | None:
+    """`node` as a `model`, or None when something is wrong; all that is wrong was reported."""
+    problems = 0
+
+    def counted(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        nonlocal problems
+        problems += 1
+        report(code, start, end, message, fix)
+
+    data = reader_of(model)(node, name, counted)
+    if data is WRONG:
+        return None
+    try:
+        value = model.model_validate(data)
+    except ValidationError as error:
+        _say(error, node, name, counted)
+        return None
+    return value if problems == 0 else None
+
+
+@cache
+def reader_of(wanted: Any) -> Reader:
+    """How values of this type are read."""
+    origin = get_origin(wanted)
+    if origin in (Union, types.UnionType):
+        return _union(get_args(wanted))
+    if origin is Literal:
+        return _choice(get_args(wanted))
+    if origin is list:
+        return _list(reader_of(get_args(wanted)[0]))
+    if origin is dict:
+        return _dict(reader_of(get_args(wanted)[1]))
+    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
+        return _model(wanted)
+    if wanted in _SCALARS:
+        return _SCALARS[wanted]
+    if wanted is Any:
+        return lambda node, name, report: plain_data(node)
+    raise TypeError(f"suites have no values of type {wanted}")
+
+
+def _text(node: Node, name: str, report: Report) -> Any:
+    real = resolve(node)
+    if isinstance(real, Scalar):
+        return real.text
+    if isinstance(real, Mapping) and real.flow and len(real.pairs) <= 1:
+        return _mismatch(node, f"{name} must be a text, not an object", 'put quotes around it: "{{...}}"', report)
+    if isinstance(real, Sequence) and len(real.items) == 1 and isinstance(only := resolve(real.items[0]), Scalar):
+        return _mismatch(node, f"{name} must be a text, not a list", f"write {_quoted(only.text)}", report)
+    return _mismatch(node, f"{name} must be a text, not {kind_of(node)}", "write one text", report)
+
+
+def _flag(node: Node, name: str, report: Report) -> Any:
+    real = resolve(node)
+    if isinstance(real, Scalar) and real.plain:
+        if real.text in _TRUE:
+            return True
+        if real.text in _FALSE:
+            return False
+    return _mismatch(node, f"{name} must be true or false, not {kind_of(node)}", "write true or false", report)
+
+
+def _whole(node: Node, name: str, report: Report) -> Any:
+    value = _number_of(node)
+    if type(value) is int:
+        return value
+    if type(value) is float and value == int(value):
+        return int(value)
+    return _mismatch(
+        node, f"{name} must be a whole number, not {kind_of(node)}", _unquote(node, "write a number"), report
+    )
+
+
+def _number(node: Node, name: str, report: Report) -> Any:
+    value = _number_of(node)
+    if type(value) in (int, float):
+        return float(value)
+    return _mismatch(node, f"{name} must be a number, not {kind_of(node)}", _unquote(node, "write a number"), report)
+
+
+_SCALARS: dict[Any, Reader] = {str: _text, bool: _flag, int: _whole, float: _number}
+
+
+def _number_of(node: Node) -> Any:
+    real = resolve(node)
+    if not isinstance(real, Scalar):
+        return None
+    value = untyped(real)
+    return value if real.plain and not isinstance(value, bool) else None
+
+
+def _unquote(node: Node, otherwise: str) -> str:
+    real = resolve(node)
+    if isinstance(real, Scalar) and real.style in ("'", '"'):
+        bare = Scalar(real.text, real.start, real.end)
+        if type(untyped(bare)) in (int, float):
+            return f"write {real.text} without quotes"
+    return otherwise
+
+
+def _choice(options: tuple[Any, ...]) -> Reader:
+    listed = ", ".join(str(option) for option in options[:-1]) + (" or " if len(options) > 1 else "") + str(options[-1])
+
+    def read(node: Node, name: str, report: Report) -> Any:
+        real = resolve(node)
+        if not isinstance(real, Scalar):
+            return _mismatch(node, f"{name} must be {listed}, not {kind_of(node)}", f"write {listed}", report)
+        if real.text in options:
+            return real.text
+        near = did_you_mean(real.text, [str(option) for option in options])
+        fix = f"did you mean {near}?" if near else f"write {listed}"
+        report("wrong-value", node.start, node.end, f"{name} must be {listed}, not {_quoted(real.text)}", fix)
+        return WRONG
+
+    return read
+
+
+def _union(options: tuple[Any, ...]) -> Reader:
+    """The first option that fits the node's kind (object, list, scalar). null stands for None where that is one."""
+    nullable = type(None) in options
+    rest = [option for option in options if option is not type(None)]
+    readers = [(_shape(option), reader_of(option)) for option in rest]
+
+    def read(node: Node, name: str, report: Report) -> Any:
+        if nullable and is_null(node):
+            return None
+        kind = type(resolve(node))
+        for shape, reader in readers:
+            if shape is None or shape is kind:
+                return reader(node, name, report)
+        if len(readers) == 1:
+            return readers[0][1](node, name, report)
+        kinds = " or ".join(_KINDS[shape] for shape, _ in readers if shape is not None)
+        return _mismatch(node, f"{name} must be {kinds}, not {kind_of(node)}", f"write {kinds}", report)
+
+    return read
+
+
+_KINDS: dict[Any, str] = {Scalar: "a text", Mapping: "an object", Sequence: "a list"}
+
+
+def _shape(option: Any) -> type | None:
+    origin = get_origin(option)
+    if origin is list:
+        return Sequence
+    if origin is dict or (isinstance(option, type) and issubclass(option, BaseModel)):
+        return Mapping
+    return None if option is Any else Scalar
+
+
+def _list(item: Reader) -> Reader:
+    def read(node: Node, name: str, report: Report) -> Any:
+        real = resolve(node)
+        if isinstance(real, Sequence):
+            single = _singular(name)
+            return [item(one, f"{single} {number}", report) for number, one in enumerate(real.items, 1)]
+        if isinstance(real, Scalar) and real.text and not is_null(real):
+            fix = f"write [{_quoted(real.text) if real.style else real.text}]"
+        else:
+            fix = "begin every item with `- `, or write [...]"
+        return _mismatch(node, f"{name} must be a list, not {kind_of(node)}", fix, report)
+
+    return read
+
+
+def _dict(value: Reader) -> Reader:
+    def read(node: Node, name: str, report: Report) -> Any:
+        real = resolve(node)
+        if not isinstance(real, Mapping):
+            return _mismatch(node, f"{name} must be an object, not {kind_of(node)}", "write `key: value` pairs", report)
+        return {key.text: value(one, f"{name}.{key.text}", report) for key, one in real.pairs}
+
+    return read
+
+
+def _model(model: type[BaseModel]) -> Reader:
+    fields: dict[str, tuple[Reader, bool, bool]] = {}
+    for key, info in model.model_fields.items():
+        nullable = type(None) in get_args(info.annotation) or info.annotation is Any
+        required = info.default is PydanticUndefined and info.default_factory is None
+        fields[key] = (reader_of(cast(Any, info.annotation)), required, nullable)
+    open_ended = model.model_config.get("extra") == "allow"
+    complaints = getattr(model, "complaints", lambda data: ())
+
+    def read(node: Node, name: str, report: Report) -> Any:
+        real = resolve(node)
+        if not isinstance(real, Mapping):
+            expected = "`key: value` pairs"
+            return _mismatch(node, f"{name} must be an object, not {kind_of(node)}", f"write {expected}", report)
+        out: dict[str, Any] = {}
+        for key, value in real.pairs:
+            known = fields.get(key.text)
+            if known is None:
+                if open_ended:
+                    out[key.text] = plain_data(value)
+                else:
+                    unknown_key(key, name, [one for one in fields if one not in out], list(fields), report)
+                continue
+            reader, required, nullable = known
+            if is_null(value) and not nullable:
+                if required:
+                    start, end = (value.start, value.end) if value.end > value.start else (key.start, key.end)
+                    report(
+                        "missing-required",
+                        start,
+                        end,
+                        f"{key.text} of {name} is empty",
+                        f"write a value behind `{key.text}:`",
+                    )
+                    out[key.text] = WRONG
+                continue
+            out[key.text] = reader(value, key.text, report)
+        for key_name, (_, required, _) in fields.items():
+            if required and key_name not in out:
+                start, end = head_of(real)
+                report("missing-required", start, end, f"{name} has no {key_name}", f"add `{key_name}: ...`")
+                out[key_name] = WRONG
+        for complaint in complaints(out):
+            at = real.key(complaint.at) if complaint.at else None
+            start, end = (at.start, at.end) if at is not None else head_of(real)
+            report(complaint.code, start, end, complaint.message, complaint.fix or None)
+        return out
+
+    return read
+
+
+def unknown_key(key: Scalar, name: str, free: list[str], known: list[str], report: Report) -> None:
+    """Say that `key` is none of `known`; the remedy names the nearest of them (first of those still `free`)."""
+    near = did_you_mean(key.text, free) or did_you_mean(key.text, known)
+    fix = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
+    report("unknown-key", key.start, key.end, f'{name} has no "{key.text}"', fix)
+
+
+def did_you_mean(word: str, known: list[str]) -> str | None:
+    """The one of `known` that `word` was probably meant to be."""
+    folded = {one.casefold().replace("-", "_"): one for one in reversed(known)}
+    near = difflib.get_close_matches(word.casefold().replace("-", "_"), folded, n=1, cutoff=0.6)
+    return folded[near[0]] if near else None
+
+
+def head_of(node: Node) -> tuple[int, int]:
+    """The place to show for a whole object: its first key, or its beginning."""
+    real = resolve(node)
+    if isinstance(real, Mapping) and real.pairs and real.start <= real.pairs[0][0].start <= real.end:
+        return real.pairs[0][0].start, real.pairs[0][0].end
+    return real.start, min(real.end, real.start + 1)
+
+
+def kind_of(node: Node) -> str:
+    """What a node is, in words: "a list", "the text "x"", ..."""
+    real = resolve(node)
+    if isinstance(real, Mapping):
+        return "an object"
+    if isinstance(real, Sequence):
+        return "a list"
+    value = untyped(real)
+    if value is None:
+        return "nothing" if not real.text else "null"
+    if isinstance(value, str):
+        return f"the text {_quoted(value)}"
+    return real.text
+
+
+def _mismatch(node: Node, message: str, fix: str, report: Report) -> Any:
+    start, end = node.start, node.end
+    if isinstance(resolve(node), Mapping | Sequence) and not getattr(resolve(node), "flow", False):
+        end = min(end, start + 1)
+    report("wrong-type", start, end, message, fix)
+    return WRONG
+
+
+def _quoted(text: str) -> str:
+    shown = text if len(text) <= 40 else text[:39] + "…"
+    return '"' + shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def _singular(name: str) -> str:
+    special = {"criteria": "criterion"}
+    last = name.rsplit(".", 1)[-1]
+    return special.get(last) or (last.removesuffix("s") if last.endswith("s") else f"{last} item")
+
+
+def node_at(node: Node, path: tuple[Any, ...]) -> tuple[Node, Scalar | None]:
+    """The node at a path of keys and indexes, and its key; steps that are not there are passed over."""
+    key: Scalar | None = None
+    for step in path:
+        real = resolve(node)
+        if isinstance(real, Mapping) and isinstance(step, str):
+            found = next(((one, value) for one, value in real.pairs if one.text == step), None)
+            if found is not None:
+                key, node = found
+        elif isinstance(real, Sequence) and isinstance(step, int) and 0 <= step < len(real.items):
+            key, node = None, real.items[step]
+    return node, key
+
+
+def _say(error: ValidationError, root: Node, name: str, report: Report) -> None:
+    """pydantic's complaints in plain sentences. What `reader_of` has said already is not said again."""
+    said: set[tuple[int, str]] = set()
+    for one in error.errors(include_url=False):
+        if one["type"] in ("missing", "extra_forbidden", "rule") or one.get("input") is WRONG:
+            continue
+        node, key = node_at(root, one["loc"])
+        field = next((str(step) for step in reversed(one["loc"]) if isinstance(step, str)), name)
+        message, fix = _sentence(one, field)
+        start, end = (node.start, node.end) if isinstance(resolve(node), Scalar) else head_of(node)
+        if not isinstance(resolve(node), Scalar) and key is not None:
+            start, end = key.start, key.end
+        if (start, message) not in said:
+            said.add((start, message))
+            report("wrong-value", start, end, message, fix)
+
+
+_BOUNDS = {
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
+def _sentence(one: Any, field: str) -> tuple[str, str | None]:
+    kind = one["type"]
+    if kind in _BOUNDS:
+        limit_key, words = _BOUNDS[kind]
+        limit = f"{(one.get('ctx') or {}).get(limit_key):g}"
+        return f"{field} must be {words} {limit}, not {one.get('input'):g}", f"write a number that is {words} {limit}"
+    if kind in ("string_too_short", "too_short"):
+        return f"{field} is empty", "write at least one" if kind == "too_short" else "write a text"
+    if kind == "finite_number":
+        return f"{field} must be a finite number", "write a number"
+    return f"{field}: {one['msg']}", None

@@ -1,0 +1,400 @@
+"""Reading a suite: all that is right in it, and all that is wrong, with places in the file as it is on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from agenteval_tui.suites import model
+from agenteval_tui.suites.decode import WRONG, head_of, kind_of, read_model, reader_of, unknown_key
+from agenteval_tui.suites.places import LineIndex
+from agenteval_tui.suites.source import ConfigSource, source_of
+from agenteval_tui.suites.yaml_tree import Mapping, Node, Scalar, Sequence, compose, is_null, resolve
+from agenteval_tui.text.problems import AgentevalError, Problem, Severity
+
+MAX_BYTES = 32 * 1024 * 1024
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedSuite:
+    """A suite file as it was read.
+
+    `suite` holds every test that is right even if others are not; None when the file is no suite at all. `text` is
+    the file's text without a byte order mark, with its own line endings; `digest` is the SHA-256 of the file's bytes.
+    """
+
+    path: Path
+    key: str
+    text: str
+    digest: str
+    suite: model.Suite | None
+    problems: tuple[Problem, ...]
+    places: LineIndex
+    root: Node | None = None
+    whole: bool = True  # False: a syntax error cut the tree short
+    bom: bool = False
+    test_nodes: dict[str, Node] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """No errors (warnings may be)."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def node(self, test_id: str | None = None, criterion: int | None = None) -> Node:
+        """The node of the suite, a test or a criterion (0-based). Raises `AgentevalError` when there is none."""
+        if test_id is None:
+            if self.root is None:
+                raise AgentevalError("this suite is empty", where=str(self.path))
+            return self.root
+        node = self.test_nodes.get(test_id.casefold())
+        if node is None:
+            raise AgentevalError(f"there is no test {test_id} in this suite", where=str(self.path))
+        if criterion is None:
+            return node
+        test = resolve(node)
+        listed = test.get("criteria") if isinstance(test, Mapping) else None
+        items = resolve(listed) if listed is not None else None
+        if not isinstance(items, Sequence) or not 0 <= criterion < len(items.items):
+            raise AgentevalError(f"test {test_id} has no criterion {criterion + 1}", where=str(self.path))
+        return items.items[criterion]
+
+    def config_node(self, test_id: str, criterion: int) -> Node:
+        """The node of a criterion's config_uxon."""
+        real = resolve(self.node(test_id, criterion))
+        found = real.get("config_uxon") if isinstance(real, Mapping) else None
+        if found is None:
+            raise AgentevalError(f"criterion {criterion + 1} of {test_id} has no config_uxon", where=str(self.path))
+        return found
+
+    def line_of(self, test_id: str | None = None, criterion: int | None = None) -> int:
+        """The 1-based line where the suite, a test or a criterion begins; 1 when there is none."""
+        try:
+            node = self.node(test_id, criterion)
+        except AgentevalError:
+            return 1
+        return self.places.line_and_column(head_of(node)[0])[0]
+
+    def config_source(self, test_id: str, criterion: int) -> ConfigSource:
+        """The text of a criterion's config_uxon as an editor shows it, with its places in the file."""
+        return source_of(self.config_node(test_id, criterion), self.text, self.places)
+
+    def problem(
+        self, code: str, start: int, end: int, message: str, fix: str | None = None, severity: Severity = "error"
+    ) -> Problem:
+        """A problem at the offsets `start`..`end` of this file's text."""
+        return _problem(str(self.path), self.places, code, start, end, message, fix, severity)
+
+
+def load_suite(path: Path | str) -> LoadedSuite:
+    """Read a suite file. Raises `AgentevalError` only if the file can't be read at all (absent, no permission, no
+    regular file, too large, not UTF-8); whatever is wrong inside is in `problems`.
+    """
+    path = Path(path)
+    return load_bytes(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file that people write. Raises `AgentevalError` with the remedy."""
+    where = str(path)
+    try:
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise AgentevalError("this is a folder, not a suite file", where=where, mend="name a file in it")
+        if not stat.S_ISREG(found.st_mode):
+            raise AgentevalError("this is no regular file", where=where, mend="give a suite file")
+        if found.st_size > MAX_BYTES:
+            raise AgentevalError(
+                f"this file is too large for a suite: {found.st_size / 1e6:,.0f} MB, at most {MAX_BYTES / 1e6:,.0f} MB",
+                where=where,
+                mend="split it, or move rows into a dataset file",
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise AgentevalError("there is no such file", where=where, mend="check the path") from None
+    except PermissionError:
+        raise AgentevalError("no permission to read this file", where=where, mend="check its permissions") from None
+    except OSError as error:
+        raise AgentevalError(f"this file can't be read: {error.strerror or error}", where=where) from None
+
+
+def load_bytes(data: bytes, path: Path) -> LoadedSuite:
+    """Read a suite from a file's bytes. Raises `AgentevalError` when they are not UTF-8."""
+    return _load(decode_utf8(data, path), path, hashlib.sha256(data).hexdigest(), data.startswith(BOM))
+
+
+def load_text(text: str, path: Path | str) -> LoadedSuite:
+    """Read a suite from a text, as if it stood in `path` (which need not exist). Never raises."""
+    bom = text.startswith("\ufeff")
+    data = text.encode("utf-8", "surrogatepass")
+    return _load(text.removeprefix("\ufeff"), Path(path), hashlib.sha256(data).hexdigest(), bom)
+
+
+def decode_utf8(data: bytes, path: Path) -> str:
+    """The text of a file, without a byte order mark. Raises `AgentevalError` with the place when it is not UTF-8."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise AgentevalError("this file is UTF-16, not UTF-8", where=f"{path}:1:1", mend="save it as UTF-8")
+    try:
+        return data.removeprefix(BOM).decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        byte = error.object[error.start]
+        raise AgentevalError(
+            f"this file is not UTF-8: the byte 0x{byte:02x} can't be read",
+            where=f"{path}:{line}:{column}",
+            mend="save it as UTF-8",
+        ) from None
+
+
+def _problem(
+    file: str, places: LineIndex, code: str, start: int, end: int, message: str, fix: str | None, severity: Severity
+) -> Problem:
+    line, column = places.line_and_column(start)
+    end_line, end_column = places.line_and_column(max(end, start))
+    return Problem(file, line, column, end_line, end_column, severity, code, message, fix)
+
+
+def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
+    places = LineIndex(text)
+    found: list[tuple[int, Problem]] = []
+
+    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        found.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
+
+    root, whole = compose(text, report)
+    reading = _Reading(path, report)
+    suite = None
+    if root is not None and not is_null(root):
+        suite = reading.suite(root, whole)
+    elif whole:
+        report("empty", 0, 0, "this file is empty", "a suite needs `tests:`; compare with a sample suite")
+    return LoadedSuite(
+        path=path,
+        key=str(path.resolve()),
+        text=text,
+        digest=digest,
+        suite=suite,
+        problems=tuple(problem for _, problem in sorted(found, key=lambda one: one[0])),
+        places=places,
+        root=root,
+        whole=whole,
+        bom=bom,
+        test_nodes=reading.test_nodes,
+    )
+
+
+class _Reading:
+    """One pass over a suite's tree. Each test and agent is checked by itself, so that one error costs one test."""
+
+    def __init__(self, path: Path, report: Any) -> None:
+        self.path = path
+        self.report = report
+        self.test_nodes: dict[str, Node] = {}
+
+    def suite(self, root: Node, whole: bool) -> model.Suite | None:
+        top = resolve(root)
+        if not isinstance(top, Mapping):
+            self.report(
+                "wrong-type",
+                root.start,
+                min(root.end, root.start + 1),
+                f"a suite must be an object, not {kind_of(root)}",
+                "write `name:` and `tests:` at its top",
+            )
+            return None
+        known = list(model.Suite.model_fields)
+        values: dict[str, Any] = {}
+        tests: list[model.Test] = []
+        for key, node in top.pairs:
+            if key.text == "tests":
+                tests = self._tests(key, node)
+            elif key.text == "agents":
+                values["agents"] = self._agents(node)
+            elif key.text in known:
+                self._header(key, node, values)
+            else:
+                unknown_key(key, "a suite", [one for one in known if top.get(one) is None], known, self.report)
+        if whole and top.get("tests") is None:
+            start, end = head_of(top)
+            self.report("missing-required", start, end, "this suite has no tests", "add `tests:` and a list below it")
+        suite = model.Suite(**values)
+        suite.name = suite.name or name_from(self.path)
+        suite.tests = tests
+        return suite
+
+    def _header(self, key: Scalar, node: Node, values: dict[str, Any]) -> None:
+        info = model.Suite.model_fields[key.text]
+        if is_null(node):
+            return
+        if key.text == "defaults":
+            defaults = read_model(model.Defaults, node, "defaults", self.report)
+            if defaults is not None:
+                values["defaults"] = defaults
+            return
+        value = reader_of(cast(Any, info.annotation))(node, key.text, self.report)
+        if value is not WRONG and not (isinstance(value, list) and WRONG in value):
+            values[key.text] = value
+
+    def _agents(self, node: Node) -> dict[str, model.AgentConfig]:
+        return read_agents(node, self.report)
+
+    def _tests(self, key: Scalar, node: Node) -> list[model.Test]:
+        listed = resolve(node)
+        if is_null(node) or (isinstance(listed, Sequence) and not listed.items):
+            self.report(
+                "missing-required", key.start, key.end, "this suite has no tests", "write a list below `tests:`"
+            )
+            return []
+        if not isinstance(listed, Sequence):
+            self.report(
+                "wrong-type",
+                node.start,
+                min(node.end, node.start + 1),
+                f"tests must be a list, not {kind_of(node)}",
+                "begin every test with `- `",
+            )
+            return []
+        tests = []
+        for number, item in enumerate(listed.items, 1):
+            test = self._test(item, number)
+            if test is not None:
+                tests.append(test)
+        return tests
+
+    def _test(self, item: Node, number: int) -> model.Test | None:
+        label = test_label(item, number)
+        test = read_model(model.Test, item, label, self.report)
+        identity = self._identity(item, label)
+        if identity is None or test is None:
+            return None
+        test.id, name = identity
+        test.name = test.name.strip() or name
+        return test
+
+    def _identity(self, item: Node, label: str) -> tuple[str, str] | None:
+        """(id, name) of a test. The id is claimed: a second test with it is wrong even if the first one is."""
+        node = resolve(item)
+        if not isinstance(node, Mapping):
+            return None
+        id_node, name_node = node.get("id"), node.get("name")
+        own_id, name = _text_of(id_node), (_text_of(name_node) or "").strip()
+        start, end = head_of(item)
+        if id_node is not None and own_id:
+            start, end = id_node.start, id_node.end
+            if not _ID.fullmatch(own_id):
+                self.report(
+                    "wrong-value",
+                    start,
+                    end,
+                    f'"{own_id}" can\'t be an id: it may hold letters, digits, "-", "_" and "."',
+                    f"write {slug(own_id) or 'another id'}",
+                )
+                return None
+        elif name:
+            own_id = slug(name)
+            if not own_id:
+                self.report(
+                    "missing-required", start, end, f"no id can be made from the name of {label}", "add `id: ...`"
+                )
+                return None
+        else:
+            if (id_node is None or is_null(id_node)) and (name_node is None or is_null(name_node) or not name):
+                self.report("missing-required", start, end, f"{label} has no name", "add `name: ...`")
+            return None
+        assert own_id is not None
+        folded = own_id.casefold()
+        if folded in self.test_nodes:
+            made = "" if id_node is not None and _text_of(id_node) else " (made from its name)"
+            self.report(
+                "duplicate-id",
+                start,
+                end,
+                f'there is a test with the id "{own_id}"{made} above',
+                "give this test an `id` of its own",
+            )
+            return None
+        self.test_nodes[folded] = item
+        return own_id, name or own_id
+
+
+_ID = re.compile(r"\w[\w.-]{0,199}")
+_GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "o", "œ": "oe"})
+
+
+def slug(name: str) -> str:
+    """An id made from a name: lower case, everything but letters and digits becomes "-". "" when nothing is left."""
+    text = unicodedata.normalize("NFC", name).lower().translate(_GERMAN)
+    plain = unicodedata.normalize("NFKD", text)
+    ascii_only = re.sub(r"[^a-z0-9]+", "-", "".join(char for char in plain if not unicodedata.combining(char))).strip(
+        "-"
+    )
+    letters = sum(char.isalnum() for char in text)
+    if letters and sum(char.isalnum() for char in ascii_only) * 2 >= letters:
+        return ascii_only[:100].rstrip("-")
+    return re.sub(r"[\W_]+", "-", text).strip("-")[:100].rstrip("-")
+
+
+def name_from(path: Path) -> str:
+    """A suite's name made from its file's: "support" of support.suite.yaml, the folder's of suite.yaml."""
+    name = path.name
+    for ending in (".suite.yaml", ".suite.yml", ".yaml", ".yml"):
+        if name.endswith(ending):
+            name = name.removesuffix(ending)
+            break
+    return path.resolve().parent.name if name == "suite" else name
+
+
+def test_label(item: Node, number: int) -> str:
+    """How problems call a test: by its id or name, else by its number."""
+    node = resolve(item)
+    if isinstance(node, Mapping):
+        for key in ("id", "name"):
+            text = _text_of(node.get(key))
+            if text and text.strip():
+                return f'test "{text.strip()}"'
+    return f"test {number}"
+
+
+def _text_of(node: Node | None) -> str | None:
+    if node is None or is_null(node):
+        return None
+    real = resolve(node)
+    return real.text if isinstance(real, Scalar) else None
+
+
+def read_agents(node: Node, report: Any) -> dict[str, model.AgentConfig]:
+    """`agents:` of a suite or of agents.yaml; those that are right."""
+    if is_null(node):
+        return {}
+    real = resolve(node)
+    if not isinstance(real, Mapping):
+        report(
+            "wrong-type",
+            node.start,
+            min(node.end, node.start + 1),
+            f"agents must be an object, not {kind_of(node)}",
+            "write `name: {kind: ...}`",
+        )
+        return {}
+    agents = {}
+    for key, one in real.pairs:
+        if isinstance(config := resolve(one), Mapping) and (secret := config.key("api_key")) is not None:
+            report(
+                "secret",
+                secret.start,
+                secret.end,
+                "a key is never written into a file",
+                "write `api_key_env: NAME_OF_THE_ENVIRONMENT_VARIABLE`",
+            )
+            continue
+        agent = read_model(model.AgentConfig, one, f'agent "{key.text}"', report)
+        if agent is not None:
+            agents[key.text] = agent
+    return agents

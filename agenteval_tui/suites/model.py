@@ -1,0 +1,284 @@
+"""What people write in a suite, as typed values.
+
+Strict: unknown keys and wrong types are errors. Reading YAML (with positions and remedies) is `load`'s job; these
+models hold the result, check what a type alone can't say, and give the JSON Schema for editors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+Category = Literal["happy_path", "edge_case", "negative"]
+CriterionSeverity = Literal["error", "warning", "info"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Complaint(NamedTuple):
+    """What a type alone can't say is wrong. `at` is the key it is about ("" for the whole object)."""
+
+    code: str
+    message: str
+    at: str = ""
+    fix: str = ""
+
+
+class _Checked(_Strict):
+    """A model with rules over several fields. `load` asks for `complaints` itself, to say all of them with places."""
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+        """What is wrong in `data` (plain values or models by key; absent keys may be missing or have defaults)."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _no_complaints(self) -> Self:
+        for one in self.complaints(self.__dict__):
+            # The text is a value of the template, not the template: it may hold braces.
+            raise PydanticCustomError("rule", "{text}", {"text": one.message})
+        return self
+
+
+class Criterion(_Strict):
+    """One thing that a run must fulfil: an extraction (`prototype_class`) and what is checked on it (`config_uxon`)."""
+
+    name: str = Field(min_length=1, description="What is checked, in a few words.")
+    description: str = Field(default="", description="Why, or how, in more words.")
+    expected_value: str | None = Field(
+        default=None, description="The right answer; configs may use it as {{expected_value}}."
+    )
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False, description="Its weight in the test's score.")
+    severity: CriterionSeverity = Field(default="error", description="Only criteria of severity `error` fail a test.")
+    negate: bool = Field(default=False, description="Passes when the check fails. An error stays an error.")
+    pass_threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Passes when its score reaches this, instead of when every metric passes."
+    )
+    prototype_class: str = Field(min_length=1, description="What is looked at: TextResponse, ToolResponse, ...")
+    config_uxon: str | dict[str, Any] = Field(
+        description="The configuration: UXON (JSON with comments) as text, or the same as YAML."
+    )
+
+
+class RequestResponse(_Checked):
+    """One canned answer of a mock tool. It answers `request`, any of `requests`, or calls with these `arguments`."""
+
+    request: str | None = Field(default=None, description="The value of the call's first argument.")
+    requests: list[str] | None = Field(default=None, description="Several requests with the same answer.")
+    arguments: dict[str, Any] | None = Field(default=None, description="The call's arguments, by name.")
+    response: Any = Field(description="What the tool answers: a text, or a value that is sent as JSON.")
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+        if all(data.get(key) is None for key in ("request", "requests", "arguments")):
+            fix = "add `request`, `requests` or `arguments`"
+            yield Complaint("missing-required", "a request_response_pair says for which call it is", fix=fix)
+
+
+class SampleTool(_Strict):
+    """A mock tool: canned answers, and `sample_response` for every other call."""
+
+    name: str | None = Field(default=None, description="The tool's name, where tools are written as a list.")
+    description: str = Field(default="", description="What the model is told of the tool.")
+    parameters: dict[str, Any] | None = Field(default=None, description="JSON Schema of the arguments.")
+    arguments: Any = Field(default=None, description="The arguments as Power UI declares them.")
+    request_response_pairs: list[RequestResponse] | dict[str, Any] = Field(
+        default_factory=list, description="Canned answers: a list of pairs, or request: response."
+    )
+    sample_response: Any = Field(default=None, description="The answer to any other call.")
+
+
+class Context(_Checked):
+    """Power UI's testing context: what the agent gets in place of its real surroundings."""
+
+    sample_system_prompt: str | None = Field(default=None, description="Replaces the agent's system prompt.")
+    sample_tools: dict[str, SampleTool] | list[SampleTool] = Field(
+        default_factory=dict, description="Mock tools by name (or a list of tools with names)."
+    )
+    sample_concepts: dict[str, Any] = Field(
+        default_factory=dict, description="Values of the placeholders in the system prompt."
+    )
+    input_data: Any = Field(default=None, description="Input data that goes with the prompt.")
+    object_alias: str | None = None
+    action_alias: str | None = None
+    page_alias: str | None = None
+
+    def tools(self) -> list[SampleTool]:
+        """The mock tools, each with its name, however they were written."""
+        if isinstance(self.sample_tools, list):
+            return list(self.sample_tools)
+        return [tool.model_copy(update={"name": name}) for name, tool in self.sample_tools.items()]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for an agent: `sample_tools` is a list of objects with `name`, pairs are a list of objects."""
+        out = self.model_dump(exclude_none=True, exclude_defaults=True)
+        if self.sample_tools:
+            out["sample_tools"] = [_tool_dict(tool) for tool in self.tools()]
+        return out
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+        tools = data.get("sample_tools")
+        if isinstance(tools, list) and not all(_field(tool, "name") for tool in tools):
+            yield Complaint(
+                "missing-required",
+                "every tool in a list of sample_tools needs a name",
+                at="sample_tools",
+                fix="add `name: ...` to each, or write the tools as `name: {...}`",
+            )
+
+
+def _tool_dict(tool: SampleTool) -> dict[str, Any]:
+    out = tool.model_dump(exclude_none=True, exclude_defaults=True)
+    pairs = tool.request_response_pairs
+    if isinstance(pairs, dict):
+        out["request_response_pairs"] = [{"request": str(key), "response": value} for key, value in pairs.items()]
+    return out
+
+
+class InputMessage(_Strict):
+    """A message of the conversation that a test starts with."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str = ""
+    name: str | None = None
+    tool_calls: list[Any] = Field(default_factory=list, description="As OpenAI chat messages have them.")
+    tool_call_id: str | None = None
+
+
+class Variation(_Strict):
+    """The same test with another agent or configuration; what is absent is inherited."""
+
+    name: str = Field(min_length=1)
+    agent: str | None = None
+    repeat: int | None = Field(default=None, ge=1)
+    context: Context | None = None
+    config: dict[str, Any] = Field(default_factory=dict, description="Deep-merged into the agent's configuration.")
+
+
+class Dataset(_Strict):
+    """A file of rows; each row is a run, its columns are variables."""
+
+    file: str = Field(min_length=1, description="A .csv, .jsonl or .yaml file, relative to the suite.")
+    limit: int | None = Field(default=None, ge=1)
+
+
+class Stop(_Strict):
+    """Stop repeating a test early, once its pass rate is decided."""
+
+    when: Literal["decided"] = "decided"
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    threshold: float = Field(default=0.8, gt=0, lt=1)
+
+
+class Defaults(_Strict):
+    """What tests of this suite have when they don't say otherwise."""
+
+    repeat: int = Field(default=1, ge=1)
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
+    pass_threshold: float | None = Field(default=None, ge=0, le=1)
+    concurrency: int | None = Field(default=None, ge=1, description="Runs at the same time.")
+    stop: Stop | None = None
+
+
+class Test(_Checked):
+    """One task for the agent, and what its run must fulfil."""
+
+    __test__ = False  # not a test of this project: pytest must not collect it
+
+    id: str = Field(default="", description="Unique in the suite, ignoring case. Made from the name if absent.")
+    name: str = Field(default="", description="What is tested.")
+    description: str = Field(default="", description="What exactly is checked.")
+    prompt: str | None = Field(default=None, description="What the agent is asked. A Jinja2 template over `variables`.")
+    messages: list[InputMessage] | None = Field(default=None, description="A conversation to start from.")
+    turns: list[str] | None = Field(default=None, description="User messages that are sent one after another.")
+    category: Category | None = None
+    tags: list[str] = Field(default_factory=list)
+    repeat: int | None = Field(default=None, ge=1, description="How often the test runs.")
+    variables: dict[str, Any] = Field(default_factory=dict)
+    agent: str | None = Field(default=None, description="A name from `agents`, here or in the user's agents.yaml.")
+    criteria: list[Criterion] = Field(min_length=1)
+    variations: list[Variation] = Field(default_factory=list)
+    dataset: Dataset | None = None
+    context: Context | None = None
+    timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
+    pass_threshold: float | None = Field(default=None, ge=0, le=1)
+    stop: Stop | None = None
+
+    @classmethod
+    def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:
+        prompt, messages, turns = data.get("prompt"), data.get("messages"), data.get("turns")
+        if prompt is not None and messages is not None:
+            fix = "make the prompt the last of the messages"
+            yield Complaint("conflict", "a test has either a prompt or messages, not both", "messages", fix)
+        if prompt is not None and turns is not None:
+            fix = "make the prompt the first of the turns"
+            yield Complaint("conflict", "a test has either a prompt or turns, not both", "turns", fix)
+        for key, listed in (("messages", messages), ("turns", turns)):
+            if listed == []:
+                yield Complaint("empty", f"{key} is empty", key, "add one, or write a prompt instead")
+        if prompt is None and messages is None and turns is None and data.get("dataset") is None:
+            message = "this test asks nothing: it needs a prompt (or messages, or turns)"
+            yield Complaint("missing-required", message, "prompt", "add `prompt: ...`")
+        if isinstance(prompt, str) and not prompt.strip():
+            yield Complaint("empty", "the prompt is empty", "prompt", "write what the agent is asked")
+        if isinstance(messages, list) and messages and not turns:
+            role = _field(messages[-1], "role")
+            if role in ("system", "developer", "assistant"):
+                message = f"the agent answers the last message, so it can't be one of the {role}"
+                yield Complaint("conflict", message, "messages", "end with `role: user`, or add `turns`")
+        yield from _twice(data.get("variations"))
+
+
+def _field(one: Any, key: str) -> Any:
+    return one.get(key) if isinstance(one, dict) else getattr(one, key, None)
+
+
+def _twice(variations: Any) -> Iterator[Complaint]:
+    seen: set[str] = set()
+    for variation in variations or ():
+        name = _field(variation, "name")
+        if isinstance(name, str):
+            if name.casefold() in seen:
+                message = f'two variations are named "{name}"'
+                yield Complaint("duplicate", message, "variations", "give each variation a name of its own")
+            seen.add(name.casefold())
+
+
+class AgentConfig(BaseModel):
+    """An agent's configuration: its `kind`, and what that kind of agent takes (kept as it is, unexpanded)."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    kind: str = Field(min_length=1, description="openai, replay, demo, ...")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All keys but `kind`."""
+        return dict(self.model_extra or {})
+
+    def as_dict(self) -> dict[str, Any]:
+        """`kind` and the options: what `agents.registry.make_agent` takes."""
+        return {"kind": self.kind, **self.options}
+
+
+class Suite(_Strict):
+    """A file of tests."""
+
+    name: str = Field(default="", description="Made from the file's name if absent.")
+    description: str = ""
+    agent: str | None = Field(default=None, description="The agent of tests that name none.")
+    tags: list[str] = Field(default_factory=list, description="Tags of every test.")
+    defaults: Defaults = Field(default_factory=Defaults)
+    agents: dict[str, AgentConfig] = Field(default_factory=dict)
+    tests: list[Test] = Field(default_factory=list)
+
+    def test(self, test_id: str) -> Test | None:
+        """The test with this id, ignoring case."""
+        wanted = test_id.casefold()
+        return next((test for test in self.tests if test.id.casefold() == wanted), None)

@@ -1,0 +1,283 @@
+"""The text of a `config_uxon` as an editor shows it, and where each of its characters stands in the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval_tui.suites.places import LineIndex
+from agenteval_tui.suites.yaml_tree import Mapping, Node, Scalar, Sequence, resolve, untyped
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConfigSource:
+    """`text` as an editor shows it. `style`: "literal", "folded", "single", "double", "plain" or "mapping".
+
+    For a mapping the text is pretty JSON made from the YAML.
+    """
+
+    text: str
+    style: str
+    places: LineIndex
+    offsets: tuple[int, ...]  # the text's offsets at which `targets` change; ascending, begins with 0
+    targets: tuple[int, ...]  # the file's offset of each
+    stepping: tuple[bool, ...]  # whether the file's offset grows with the text's until the next entry
+
+    def to_offset(self, offset: int) -> int:
+        """The offset in the file's text of an offset in `text`."""
+        offset = min(max(offset, 0), len(self.text))
+        index = bisect_right(self.offsets, offset) - 1
+        grown = offset - self.offsets[index] if self.stepping[index] else 0
+        return self.targets[index] + grown
+
+    def to_file(self, offset: int) -> tuple[int, int]:
+        """The 1-based line and column, in the file as it is on disk, of an offset in `text`."""
+        return self.places.line_and_column(self.to_offset(offset))
+
+
+_STYLES = {"": "plain", "|": "literal", ">": "folded", "'": "single", '"': "double"}
+
+
+def source_of(node: Node, text: str, places: LineIndex) -> ConfigSource:
+    """The source of a value that stands at `node` of the file's `text`."""
+    real = resolve(node)
+    if isinstance(real, Scalar):
+        spots = _double_quoted(real, text) if real.style == '"' else _aligned(real, text)
+        return ConfigSource(real.text, _STYLES[real.style], places, *_runs(spots))
+    printer = _Printer()
+    printer.write(real, 0)
+    shown = "".join(printer.parts)
+    return ConfigSource(
+        shown, "mapping", places, tuple(printer.offsets), tuple(printer.targets), tuple(printer.stepping)
+    )
+
+
+def _runs(spots: list[int]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
+    """Offsets, one a character (and one for the end), as the points where they don't just count on."""
+    offsets = [0]
+    targets = [spots[0]]
+    for index in range(1, len(spots)):
+        if spots[index] != spots[index - 1] + 1:
+            offsets.append(index)
+            targets.append(spots[index])
+    return tuple(offsets), tuple(targets), (True,) * len(offsets)
+
+
+_INDICATORS = re.compile(r"[|>]([0-9+-]*)[^\n]*(?:\n|\Z)")
+
+
+def _aligned(node: Scalar, text: str) -> list[int]:
+    """Where each character of a block, plain or single-quoted scalar stands; the last entry is its end."""
+    value, end = node.text, min(node.end, len(text))
+    at = node.start
+    if node.style in ("|", ">"):
+        header = _INDICATORS.match(text, at)
+        at = header.end() if header else at
+        return _block(node, text, at, end)
+    if node.style == "'":
+        at += 1
+    spots: list[int] = []
+    for char in value:
+        if char not in " \n\t":
+            while at < end and text[at] != char:
+                at += 1
+        spots.append(min(at, end))
+        if at < end:
+            at += 2 if node.style == "'" and text.startswith("''", at) else 1
+    spots.append(min(at, end))
+    return spots
+
+
+def _block(node: Scalar, text: str, at: int, end: int) -> list[int]:
+    indent = block_indent(node, text)
+    spots: list[int] = []
+    value = node.text
+    column_to_skip = indent  # at the start of a line
+    for index, char in enumerate(value):
+        while column_to_skip and at < end and text[at] == " ":
+            at += 1
+            column_to_skip -= 1
+        column_to_skip = 0
+        if char == "\n":
+            at = _skip_to_newline(text, at, end)
+            spots.append(min(at, end))
+            at = _after_newline(text, at, end)
+            column_to_skip = indent
+        elif char == " " and node.style == ">" and at < end and text[at] in "\r\n":
+            spots.append(at)  # a fold: the newline that became a space
+            at = _after_newline(text, at, end)
+            column_to_skip = indent
+        else:
+            if at < end and text[at] != char and node.style == ">":
+                at = _find_on(text, at, end, char)
+            spots.append(min(at, end))
+            at += 1
+        if node.style == ">" and char == "\n" and index + 1 < len(value) and value[index + 1] != "\n":
+            # Folding drops one of several newlines: the text goes on behind all of them.
+            at, column_to_skip = _over_blank_lines(text, at, end, indent)
+    spots.append(min(at + _indent_here(text, at, end, column_to_skip), end))
+    return spots
+
+
+def _indent_here(text: str, at: int, end: int, wanted: int) -> int:
+    count = 0
+    while count < wanted and at + count < end and text[at + count] == " ":
+        count += 1
+    return count if count == wanted else 0
+
+
+def _over_blank_lines(text: str, at: int, end: int, indent: int) -> tuple[int, int]:
+    while True:
+        line_end = text.find("\n", at, end)
+        if line_end < 0 or text[at:line_end].strip(" \r"):
+            return at, indent
+        at = line_end + 1
+
+
+def _skip_to_newline(text: str, at: int, end: int) -> int:
+    while at < end and text[at] in " \t":
+        at += 1
+    return at
+
+
+def _after_newline(text: str, at: int, end: int) -> int:
+    if text.startswith("\r\n", at):
+        return min(at + 2, end)
+    return min(at + 1, end)
+
+
+def _find_on(text: str, at: int, end: int, char: str) -> int:
+    found = text.find(char, at, end)
+    return found if found >= 0 else at
+
+
+def block_indent(node: Scalar, text: str) -> int:
+    """How many spaces the lines of a block scalar's text are indented by in the file."""
+    header = _INDICATORS.match(text, node.start)
+    if header is None:
+        return 0
+    digits = re.sub(r"[+-]", "", header.group(1))
+    body = text[header.end() : node.end]
+    first = next((line for line in node.text.split("\n") if line.strip(" ")), None)
+    if first is not None:
+        for line in body.splitlines():
+            if line.strip(" "):
+                spaces = len(line) - len(line.lstrip(" "))
+                return spaces - (len(first) - len(first.lstrip(" ")))
+    return int(digits) + parent_indent(text, node.start) if digits else parent_indent(text, node.start) + 2
+
+
+def parent_indent(text: str, offset: int) -> int:
+    """The column of the key that a value at `offset` belongs to: behind the "- " of its line, if there are any."""
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
+    lead = re.match(r"[ ]*(?:-[ ]+)*", line)
+    return len(lead.group()) if lead else 0
+
+
+_SIMPLE = {
+    "0": "\0",
+    "a": "\a",
+    "b": "\b",
+    "t": "\t",
+    "\t": "\t",
+    "n": "\n",
+    "v": "\v",
+    "f": "\f",
+    "r": "\r",
+    "e": "\x1b",
+    " ": " ",
+    '"': '"',
+    "/": "/",
+    "\\": "\\",
+    "N": "\x85",
+    "_": "\xa0",
+    "L": "\u2028",
+    "P": "\u2029",
+}
+_WIDTHS = {"x": 2, "u": 4, "U": 8}
+
+
+def _double_quoted(node: Scalar, text: str) -> list[int]:
+    end = min(node.end, len(text)) - 1
+    at = node.start + 1
+    spots: list[int] = []
+    for char in node.text:
+        # An escaped newline, and the indentation of the next line, are no part of the value.
+        while (broken := re.compile(r"\\\r?\n[ \t]*").match(text, at, end)) is not None:
+            at = broken.end()
+        escape = text[at + 1 : at + 2] if text.startswith("\\", at) else ""
+        if char in " \n" and not escape and at < end and text[at] in " \t\r\n":
+            spots.append(at)
+            at += 1
+            if text[at - 1] in "\r\n" or not text[at:end].lstrip(" \t").startswith(("\r", "\n")):
+                continue
+            continue
+        if not escape and char not in " \t\n":
+            while at < end and text[at] != char and text[at] in " \t\r\n":
+                at += 1
+            escape = text[at + 1 : at + 2] if text.startswith("\\", at) else ""
+        spots.append(min(at, end))
+        at += (2 + _WIDTHS.get(escape, 0)) if escape else 1
+    spots.append(min(at, end))
+    return spots
+
+
+class _Printer:
+    """`json.dumps(value, indent=2, ensure_ascii=False)` of a tree, noting where each part comes from."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.length = 0
+        self.offsets: list[int] = []
+        self.targets: list[int] = []
+        self.stepping: list[bool] = []
+
+    def write(self, node: Node, depth: int) -> None:
+        real = resolve(node)
+        place = node.start
+        if isinstance(real, Scalar):
+            self._scalar(real, place)
+            return
+        opening, closing = "{}" if isinstance(real, Mapping) else "[]"
+        children: list[Any] = real.pairs if isinstance(real, Mapping) else real.items
+        self._put(opening, place)
+        for index, child in enumerate(children):
+            self._put(("," if index else "") + "\n" + "  " * (depth + 1), place)
+            if isinstance(real, Mapping):
+                key, value = child
+                self._scalar(Scalar(key.text, key.start, key.end, key.style or '"'), key.start, key.style)
+                self._put(": ", value.start)
+                self.write(value, depth + 1)
+            else:
+                self.write(child, depth + 1)
+        last = max(real.end - 1, real.start) if isinstance(real, Mapping | Sequence) and real.flow else place
+        if children:
+            self._put("\n" + "  " * depth, last)
+        self._put(closing, last)
+
+    def _scalar(self, node: Scalar, place: int, file_style: str | None = None) -> None:
+        value = untyped(node)
+        shown = json.dumps(value, ensure_ascii=False)
+        style = node.style if file_style is None else file_style
+        # Where both write the same characters, offsets count on inside of the value.
+        same = isinstance(value, str) and shown == f'"{value}"' and style in ("", "'", '"') and node.start == place
+        if same and node.end - node.start == len(value) + (2 if style else 0):
+            if style:
+                self._put(shown, place, step=True)
+            else:
+                self._put('"', place)
+                self._put(value, place, step=True)
+                self._put('"', node.end)
+        else:
+            self._put(shown, place, step=not isinstance(value, str) and node.start == place)
+
+    def _put(self, text: str, target: int, *, step: bool = False) -> None:
+        if text:
+            self.offsets.append(self.length)
+            self.targets.append(target)
+            self.stepping.append(step)
+            self.parts.append(text)
+            self.length += len(text)
