@@ -1,0 +1,278 @@
+"""Why did this run fail, and what would an edit change? The core of the Inspect screen, without the screen.
+
+A workbench is opened on one run. It knows the criteria of the run's test as the suite's file has them now (or as
+they were stored, when the file is gone), judges the run with an edited config, and counts what saving the edit
+would do to every stored run that the criterion applies to. No agent is called, nothing is written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.runs.criteria import spec_from_dict, spec_of
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.transcripts.model import Transcript
+
+POOL_LIMIT = 2_000
+CACHE_CHARACTERS = 96_000_000
+SLICE_SECONDS = 0.004
+
+SCRATCH_CONFIG = """{
+  "metrics": [
+    {
+      "type": "TextMatch",
+      "contains_any": []
+    }
+  ]
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCriterion:
+    """A criterion in the workbench: how it is graded, and where it stands in the suite's file.
+
+    `text` is the config as the editor shows it. `index` is its place among the test's criteria; None for one that
+    is not in a file (of a suite that is gone, or a scratch criterion for imported runs): it can't be saved.
+    """
+
+    spec: CriterionSpec
+    text: str
+    index: int | None
+    line: int = 0
+
+    @property
+    def name(self) -> str:
+        """The criterion's name."""
+        return self.spec.name
+
+
+@dataclass(slots=True)
+class Impact:
+    """What saving an edited config would do to the stored runs: counted as far as it was graded.
+
+    `now` and `then` count outcomes under the saved and the edited config. `flips` holds (run id, outcome now,
+    outcome then) of the runs whose outcome differs. `total` runs of `tests` tests; `done` of them graded.
+    """
+
+    total: int
+    tests: int
+    done: int = 0
+    now: dict[str, int] = field(default_factory=dict)
+    then: dict[str, int] = field(default_factory=dict)
+    flips: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def flipped_to(self, outcome: str) -> int:
+        """How many runs change to this outcome."""
+        return sum(1 for _, _, then in self.flips if then == outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRun:
+    """A stored run that the criterion applies to."""
+
+    run: str
+    test: str
+    variables: Mapping[str, Any]
+
+
+class Workbench:
+    """One run, its criteria, and the stored runs beside it. Use one from one thread at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: RunRow,
+        transcript: Transcript,
+        stored: tuple[CriterionResult, ...],
+        criteria: tuple[WorkCriterion, ...],
+        loaded: LoadedSuite | None,
+        note: str,
+    ) -> None:
+        self.store = store
+        self.run = run
+        self.transcript = transcript
+        self.stored = stored
+        self.criteria = criteria
+        self.loaded = loaded
+        self.note = note
+        self._pools: dict[int, tuple[PoolRun, ...]] = {}
+        self._transcripts: dict[str, Transcript] = {}
+        self._cached_characters = 0
+        self._saved_outcomes: dict[tuple[str, str], Outcome] = {}
+
+    @classmethod
+    def open(cls, store: Store, run_id: str) -> Workbench:
+        """Read a run and find its criteria. Raises AgentevalError when there is no such run."""
+        run = store.run(run_id)
+        transcript = store.transcript(run.id)
+        stored = store.results(run.id)
+        loaded, note = _suite_of(run)
+        criteria = _from_file(loaded, run) if loaded else ()
+        if not criteria:
+            criteria = _from_store(store, stored, run)
+        if not criteria:
+            spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
+            criteria = (WorkCriterion(spec, SCRATCH_CONFIG, None),)
+            note = note or "No criterion of our own: try one here on every run of this execution."
+        return cls(store, run, transcript, stored, criteria, loaded, note)
+
+    def judge(self, criterion: int, text: str | None = None) -> CriterionResult:
+        """What criterion number `criterion` says of this run, with evidence; with `text` as its config when given."""
+        spec = self.spec(criterion, text)
+        return compile_criterion(spec).check(self.transcript, self.variables(self.run.variables, spec))
+
+    def judge_all(self) -> tuple[CriterionResult, ...]:
+        """Every criterion, as it is saved, on this run; foreign verdicts of an import as they were stored."""
+        own = tuple(self.judge(index) for index in range(len(self.criteria)))
+        return own + tuple(result for result in self.stored if result.source)
+
+    def spec(self, criterion: int, text: str | None = None) -> CriterionSpec:
+        """The criterion as it is saved, or with another config."""
+        spec = self.criteria[criterion].spec
+        return spec if text is None else replace(spec, config=text)
+
+    def pool(self, criterion: int) -> tuple[PoolRun, ...]:
+        """The stored runs that saving this criterion would touch, newest first, at most `POOL_LIMIT`."""
+        if criterion not in self._pools:
+            self._pools[criterion] = self._find_pool(criterion)
+        return self._pools[criterion]
+
+    def preload(self, criterion: int) -> None:
+        """Decode the pool's transcripts into memory, as many as fit: so that the first keystroke is fast too."""
+        missing = [one.run for one in self.pool(criterion) if one.run not in self._transcripts]
+        for run, transcript in self.store.transcripts(missing):
+            self._keep(run, transcript)
+
+    def impact(self, criterion: int, text: str) -> Iterator[Impact]:
+        """Grade the pool with the saved and the edited config, in slices of a few milliseconds.
+
+        Yields the same `Impact` after each slice; stop iterating when a newer edit came. Errors of a config are
+        outcomes too: a broken edit turns every run to `error`.
+        """
+        pool = self.pool(criterion)
+        saved = compile_criterion(self.spec(criterion))
+        edited = compile_criterion(self.spec(criterion, text))
+        impact = Impact(total=len(pool), tests=len({one.test for one in pool}))
+        until = time.perf_counter() + SLICE_SECONDS
+        for one in pool:
+            transcript = self._transcript(one.run)
+            variables = self.variables(one.variables, edited.spec)
+            key = (saved.spec.hash, one.run)
+            now = self._saved_outcomes.get(key)
+            if now is None:
+                now = self._saved_outcomes[key] = saved.check(transcript, variables, explain=False).outcome
+            then = edited.check(transcript, variables, explain=False).outcome
+            impact.done += 1
+            impact.now[now] = impact.now.get(now, 0) + 1
+            impact.then[then] = impact.then.get(then, 0) + 1
+            if now != then:
+                impact.flips.append((one.run, now.value, then.value))
+            if time.perf_counter() >= until:
+                yield impact
+                until = time.perf_counter() + SLICE_SECONDS
+        yield impact
+
+    @staticmethod
+    def variables(row: Mapping[str, Any], spec: CriterionSpec) -> dict[str, Any]:
+        """What `{{name}}` can stand for when this criterion is graded."""
+        values = dict(row)
+        if spec.expected_value is not None:
+            values["expected_value"] = spec.expected_value
+        return values
+
+    def _find_pool(self, criterion: int) -> tuple[PoolRun, ...]:
+        if self.run.suite_key.startswith("import:") or self.criteria[criterion].index is None:
+            rows = self.store.runs_of_execution(self.run.execution_id)
+        else:
+            rows = []
+            for test_id in self._sharing_tests(criterion):
+                rows += self.store.runs_of_test(self.run.suite_key, test_id, POOL_LIMIT)
+        ended = [row for row in rows if row.status in ("passed", "failed", "error", "needs_review")]
+        ended = [row for row in ended if not row.error_kind][:POOL_LIMIT]
+        return tuple(PoolRun(row.id, row.test_id, row.variables) for row in ended)
+
+    def _sharing_tests(self, criterion: int) -> list[str]:
+        """The tests that the same piece of YAML belongs to (an alias shares it); at least the run's own."""
+        index = self.criteria[criterion].index
+        if self.loaded is None or self.loaded.suite is None or index is None:
+            return [self.run.test_id]
+        place = self.loaded.config_source(self.run.test_id, index).to_file(0)
+        sharing = []
+        for test in self.loaded.suite.tests:
+            for number in range(len(test.criteria)):
+                if self.loaded.config_source(test.id, number).to_file(0) == place:
+                    sharing.append(test.id)
+                    break
+        return sharing or [self.run.test_id]
+
+    def _transcript(self, run: str) -> Transcript:
+        found = self._transcripts.get(run)
+        if found is None:
+            found = self.store.transcript(run)
+            self._keep(run, found)
+        return found
+
+    def _keep(self, run: str, transcript: Transcript) -> None:
+        size = sum(len(message.content) for message in transcript.messages)
+        if self._cached_characters + size <= CACHE_CHARACTERS:
+            self._cached_characters += size
+            self._transcripts[run] = transcript
+
+
+def _suite_of(run: RunRow) -> tuple[LoadedSuite | None, str]:
+    if run.suite_key.startswith("import:"):
+        return None, ""
+    path = Path(run.suite_key)
+    try:
+        return load_suite(path), ""
+    except AgentevalError as error:
+        return None, f"The suite's file can't be read ({error.what}): shown are the criteria as they were stored."
+
+
+def _from_file(loaded: LoadedSuite, run: RunRow) -> tuple[WorkCriterion, ...]:
+    if loaded.suite is None:
+        return ()
+    for test in loaded.suite.tests:
+        if test.id == run.test_id:
+            return tuple(
+                WorkCriterion(
+                    spec=spec_of(criterion),
+                    text=loaded.config_source(test.id, index).text,
+                    index=index,
+                    line=loaded.line_of(test.id, index),
+                )
+                for index, criterion in enumerate(test.criteria)
+            )
+    return ()
+
+
+def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) -> tuple[WorkCriterion, ...]:
+    found: list[WorkCriterion] = []
+    for result in stored:
+        version = store.criterion(result.criterion_hash) if result.criterion_hash else None
+        if version is not None:
+            spec = spec_from_dict(version)
+            found.append(WorkCriterion(spec, config_text(spec), None))
+    return tuple(found)
+
+
+def config_text(spec: CriterionSpec) -> str:
+    """A criterion's config as the editor shows it."""
+    if isinstance(spec.config, str):
+        return spec.config
+    from agenteval_tui.uxon.dump import to_text
+
+    return to_text(spec.config)

@@ -1,0 +1,158 @@
+"""Every action of the program: its name, what it does, its keys, where it applies.
+
+The bindings, the footer, the help screen and the palette are made from this one list, and a person's keymap file
+names these ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a person can do.
+
+    `id` is what a keymap names ("suites.run"); `method` the Textual action that does it; `label` the word in the
+    footer; `scope` the screen; `footer` its place there, lower first (0: not in the footer).
+    """
+
+    id: str
+    method: str
+    keys: str
+    label: str
+    description: str
+    scope: str = EVERYWHERE
+    footer: int = 0
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("go.suites", "app.go('suites')", "1", "suites", "Go to the suites"),
+    Action("go.run", "app.go('run')", "3", "run", "Go to the execution that is watched"),
+    Action("go.inspect", "app.go('inspect')", "4", "inspect", "Go to the run that was opened last"),
+    Action("go.history", "app.go('history')", "5", "history", "Go to the run history"),
+    Action("back", "app.back", "escape", "back", "Go back to where you came from"),
+    Action("help", "app.help", "question_mark,f1", "help", "Show the keys of where you are", footer=90),
+    Action("palette", "app.command_palette", "ctrl+p", "commands", "Find any command by name"),
+    Action("theme", "app.change_theme", "f2", "theme", "Choose a theme, with a live preview"),
+    Action("screenshot", "app.save_screen", "f12", "picture", "Save a picture (SVG) of this screen"),
+    Action("quit", "app.quit", "q", "quit", "Quit; executions go on by themselves"),
+    # Suites
+    Action("suites.run", "run_selection", "r", "run", "Run what is selected", "suites", 1),
+    Action("suites.run_shown", "run_shown", "R", "run shown", "Run every test that is shown", "suites", 2),
+    Action("suites.run_failed", "run_failed", "f", "rerun failed", "Run what failed last", "suites", 3),
+    Action("suites.inspect", "inspect", "enter", "inspect", "Open the latest failure of what is selected", "suites", 4),
+    Action("suites.fold", "toggle_fold", "space", "fold", "Open or close the selected suite or test", "suites", 6),
+    Action("suites.open", "open_fold", "l,right", "open", "Open the selected suite or test", "suites"),
+    Action("suites.close", "close_fold", "h,left", "close", "Close it, or go to what holds it", "suites"),
+    Action("suites.edit", "edit", "e", "edit", "Edit the config of the selected criterion", "suites", 5),
+    Action("suites.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "suites"),
+    Action("suites.filter", "filter", "slash", "filter", "Filter: text, tag:x, outcome:failed, agent:x", "suites", 7),
+    Action("suites.pane", "next_pane", "tab", "details", "Between the list and the details", "suites"),
+    # Run
+    Action("run.pause", "pause", "space", "pause", "Pause, or go on", "run", 1),
+    Action("run.cancel", "cancel", "c", "cancel", "Cancel the execution (asks)", "run", 2),
+    Action("run.more", "more", "plus,equals_sign", "more at once", "One more run at once", "run", 3),
+    Action("run.less", "less", "minus", "fewer", "One run fewer at once", "run", 4),
+    Action("run.inspect", "inspect", "enter", "inspect", "Inspect the chosen run", "run", 5),
+    Action("run.next_cell", "next_cell", "l,right", "next run", "The next run of the test", "run"),
+    Action("run.previous_cell", "previous_cell", "h,left", "previous run", "The run before it", "run"),
+    Action("run.next_failure", "next_failure", "n", "next failure", "The next run that did not pass", "run", 6),
+    Action("run.follow", "follow", "F", "follow", "Follow whatever is running now", "run", 7),
+    Action("run.detach", "detach", "D", "detach", "Leave; the execution goes on by itself", "run"),
+    Action("run.pane", "next_pane", "tab", "pane", "Between the cells and the transcript", "run"),
+    # Inspect
+    Action("inspect.pane", "next_pane", "tab", "pane", "The next pane", "inspect", 1),
+    Action("inspect.previous_pane", "previous_pane", "shift+tab", "pane before", "The pane before", "inspect"),
+    Action("inspect.next_failure", "next_failure", "n", "next failure", "The next failed run", "inspect", 2),
+    Action("inspect.previous_failure", "previous_failure", "p", "previous", "The failed run before", "inspect"),
+    Action("inspect.next_run", "next_run", "N", "next run", "The next run, passed or not", "inspect"),
+    Action("inspect.previous_run", "previous_run", "P", "run before", "The run before, passed or not", "inspect"),
+    Action("inspect.next_evidence", "next_evidence", "full_stop", "evidence", "The next evidence", "inspect", 3),
+    Action("inspect.previous_evidence", "previous_evidence", "comma", "before", "The evidence before", "inspect"),
+    Action(
+        "inspect.next_criterion", "next_criterion", "right_square_bracket", "criterion", "Next criterion", "inspect", 4
+    ),
+    Action(
+        "inspect.previous_criterion",
+        "previous_criterion",
+        "left_square_bracket",
+        "before",
+        "Criterion before",
+        "inspect",
+    ),
+    Action("inspect.edit", "edit", "e", "edit", "Go to the config editor", "inspect", 5),
+    Action("inspect.fold", "fold", "f", "fold", "Fold or unfold the block under the cursor", "inspect"),
+    Action("inspect.fold_all", "fold_all", "F", "fold all", "Fold or unfold every result", "inspect"),
+    Action("inspect.tools", "tool_text", "t", "tool text", "The formatted tool calls, or the evidence", "inspect", 6),
+    Action("inspect.raw", "raw", "x", "raw", "The transcript as JSON, or as text", "inspect"),
+    Action("inspect.search", "search", "slash", "search", "Search in the transcript", "inspect"),
+    Action("inspect.flips", "flips", "L", "flips", "List the runs that the edit would flip", "inspect"),
+    Action("inspect.copy", "copy_address", "y", "copy", "Copy the run's address (OSC 52)", "inspect"),
+    Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect", 7),
+    Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
+    Action("inspect.revert", "revert", "f8", "revert", "Back to the saved config", "inspect"),
+    # History
+    Action("history.open", "open", "enter", "open", "Open the execution, or inspect the run", "history", 1),
+    Action("history.view", "toggle_view", "tab", "runs", "Executions, or all runs", "history", 2),
+    Action("history.search", "filter", "slash", "search", "Search prompts, answers, tool arguments", "history", 3),
+    Action("history.failed", "only_failed", "f", "failed only", "Only what did not pass, or everything", "history", 4),
+    Action("history.watch", "watch", "w", "watch", "Watch an execution that is running", "history", 5),
+    Action("history.refresh", "reload", "ctrl+r", "reload", "Read the list again", "history"),
+)
+
+BY_ID = {action.id: action for action in ACTIONS}
+
+
+def in_scope(scope: str) -> list[Action]:
+    """The actions of a screen, then those that apply everywhere."""
+    return [a for a in ACTIONS if a.scope == scope] + [a for a in ACTIONS if a.scope == EVERYWHERE]
+
+
+def bindings(scope: str) -> list[Binding]:
+    """Textual bindings of a screen (or of the app, for `EVERYWHERE`), with ids, so that a keymap can change them."""
+    return [
+        Binding(a.keys, a.method, a.label, show=False, id=a.id, priority=a.id in _PRIORITY)
+        for a in ACTIONS
+        if a.scope == scope
+    ]
+
+
+# These must work while a text field has the focus.
+_PRIORITY = {"inspect.save", "inspect.fix", "inspect.revert"}
+
+_KEY_WORDS = {
+    "question_mark": "?",
+    "slash": "/",
+    "full_stop": ".",
+    "comma": ",",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "plus": "+",
+    "equals_sign": "=",
+    "minus": "-",
+    "escape": "esc",
+    "space": "space",
+    "enter": "enter",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+}
+
+
+def key_word(keys: str) -> str:
+    """The first of a binding's keys as a person reads it: "/", "^s", "esc"."""
+    first = keys.split(",")[0]
+    if first.startswith("ctrl+"):
+        return "^" + first[5:]
+    return _KEY_WORDS.get(first, first)
+
+
+def footer(scope: str, keymap: dict[str, str], most: int = 8) -> list[tuple[str, str, str]]:
+    """(key, label, method) of what the footer names, most important first, at most `most`."""
+    named = sorted((a for a in in_scope(scope) if a.footer), key=lambda a: a.footer)
+    chosen = [a for a in named if a.scope == scope][: most - 1] + [a for a in named if a.scope == EVERYWHERE][:1]
+    return [(key_word(keymap.get(a.id, a.keys)), a.label, a.method) for a in chosen]

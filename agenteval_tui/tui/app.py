@@ -1,0 +1,271 @@
+"""The app: wiring only. Screens are made when they are first shown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
+from textual.screen import Screen
+
+from agenteval_tui import places
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import EVERYWHERE, bindings, in_scope
+from agenteval_tui.tui.lines import Cell
+from agenteval_tui.tui.safe import DisplaySafe, say
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.session import Session, read_keymap, read_state, write_state
+from agenteval_tui.tui.themes import DEFAULT_THEME, load_themes, variable_defaults
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.start import AppStart
+    from agenteval_tui.runs.client import Live
+    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.tui.screens.inspect import InspectScreen
+    from agenteval_tui.tui.screens.run import RunScreen
+
+
+def _suites() -> FrameScreen:
+    from agenteval_tui.tui.screens.suites import SuitesScreen
+
+    return SuitesScreen()
+
+
+def _run() -> FrameScreen:
+    from agenteval_tui.tui.screens.run import RunScreen
+
+    return RunScreen()
+
+
+def _inspect() -> FrameScreen:
+    from agenteval_tui.tui.screens.inspect import InspectScreen
+
+    return InspectScreen()
+
+
+def _history() -> FrameScreen:
+    from agenteval_tui.tui.screens.history import HistoryScreen
+
+    return HistoryScreen()
+
+
+FACTORIES: dict[str, Callable[[], FrameScreen]] = {
+    "suites": _suites,
+    "run": _run,
+    "inspect": _inspect,
+    "history": _history,
+}
+
+
+class AgentevalApp(App[int]):
+    """The terminal program. `start` says what to open; everything else is found by the session."""
+
+    TITLE = "agenteval"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings(EVERYWHERE))
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, start: AppStart) -> None:
+        super().__init__()
+        self.animation_level = "none"
+        self.start = start
+        self.session = Session(start.paths, places.history_file(start.db))
+        self.keymap: dict[str, str] = {}
+        self._state_file = places.data_dir() / "state.json"
+        self._state = read_state(self._state_file)
+        self._trail: list[str] = []
+        self._shown = ""
+        self._running = 0
+        self._begin_themes()
+
+    # Start and end
+
+    def _begin_themes(self) -> None:
+        themes, self._theme_problems = load_themes((places.bundled("themes"), places.config_dir() / "themes"))
+        for theme in themes.values():
+            self.register_theme(theme)
+        wanted = self._state.get("theme", "sixteen" if _poor_terminal() else DEFAULT_THEME)
+        self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        # The last defence: whatever slipped past `displayable` is made visible here.
+        return [*super().get_line_filters(), DisplaySafe()]
+
+    def on_load(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            try:
+                loop.add_signal_handler(number, self.exit, 0)
+            except (NotImplementedError, RuntimeError, ValueError):
+                # Not in the main thread (tests, textual-serve): the driver ends us instead.
+                return
+
+    def on_mount(self) -> None:
+        try:
+            self.keymap = read_keymap(places.config_dir() / "keys.yaml")
+        except AgentevalError as error:
+            self.say_error(error)
+        self.set_keymap(self.keymap)
+        for problem in self._theme_problems:
+            self.say_error(problem)
+        self.theme_changed_signal.subscribe(self, self._keep_theme)
+        self.go(self.start.screen or "suites")
+        if self.start.screen == "inspect" and self.start.target:
+            self.inspect(self.start.target)
+
+    def on_unmount(self) -> None:
+        self.session.close()
+
+    def _keep_theme(self, _theme: object) -> None:
+        self._state["theme"] = self.theme
+        write_state(self._state_file, self._state)
+
+    async def action_quit(self) -> None:
+        """Leave. Executions live in their own process and go on."""
+        self.exit(0)
+
+    # Going places
+
+    def go(self, name: str) -> None:
+        """Show a screen, making it if it was never shown."""
+        if name not in FACTORIES or name == self._shown:
+            return
+        if not self.is_screen_installed(name):
+            self.install_screen(FACTORIES[name](), name)
+        if self._shown:
+            self._trail.append(self._shown)
+            del self._trail[:-20]
+            self.switch_screen(name)
+        else:
+            self.push_screen(name)
+        self._shown = name
+
+    def action_go(self, name: str) -> None:
+        """The key of a screen."""
+        self.go(name)
+
+    def action_back(self) -> None:
+        """Leave what is open inside the screen, else go to the screen before."""
+        screen = self.screen
+        if isinstance(screen, FrameScreen):
+            if screen.step_back():
+                return
+            if self._trail:
+                name = self._trail.pop()
+                self.switch_screen(name)
+                self._shown = name
+
+    def inspect(self, run_id: str, *, criterion: str = "", runs: Sequence[str] = (), edit: bool = False) -> None:
+        """Open a run in the workbench; `runs` are those that next and previous go through."""
+        self.go("inspect")
+        screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
+        screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit)
+
+    def watch(self, live: Live) -> None:
+        """Show an execution that runs now."""
+        self.go("run")
+        screen: RunScreen = self.get_screen("run")  # type: ignore[assignment]
+        screen.attach(live)
+
+    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
+        """Start an execution in its own process and watch it."""
+        screen = self.screen
+        if isinstance(screen, FrameScreen):
+            screen.ask(lambda: self.session.start(paths, options), self.watch, group="start")
+
+    def set_running(self, number: int) -> None:
+        """How many executions run now, for the title."""
+        if number != self._running:
+            self._running = number
+            if isinstance(self.screen, FrameScreen):
+                self.screen.retitle()
+
+    def live_note(self) -> tuple[Cell, ...]:
+        """What the title says of running executions."""
+        if not self._running:
+            return ()
+        plural = "" if self._running == 1 else "s"
+        return (("   ", ""), (f"◐ {self._running} execution{plural} running", "running"))
+
+    # Saying things
+
+    def say(self, message: str, *, severity: str = "information") -> None:
+        """A short note: what happened and where it is."""
+        say(self, message, severity=severity)
+
+    def say_error(self, error: AgentevalError) -> None:
+        """What is wrong, where, and how to mend it."""
+        say(self, str(error), severity="error")
+
+    def action_help(self) -> None:
+        """The keys of where you are."""
+        from agenteval_tui.tui.screens.help import HelpScreen
+
+        scope = self.screen.SCOPE if isinstance(self.screen, FrameScreen) else ""
+        if scope:
+            self.push_screen(HelpScreen(scope, self.keymap))
+
+    def action_save_screen(self) -> None:
+        """A picture of the screen, as SVG, in the current folder or the data folder."""
+        svg = self.export_screenshot(title="agenteval", simplify=True)
+        for folder in (Path.cwd(), places.data_dir()):
+            path = _free_name(folder / f"agenteval-{self._shown}.svg")
+            try:
+                path.write_text(svg, encoding="utf-8")
+            except OSError:
+                continue
+            self.say(f"Saved a picture of this screen: {path}")
+            return
+        self.say_error(AgentevalError("no folder can be written for the picture", mend="start in a folder of yours"))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Every action that applies here, for the palette."""
+        if not isinstance(screen, FrameScreen):
+            return
+        for action in in_scope(screen.SCOPE):
+            if action.id == "palette":
+                continue
+
+            async def act(method: str = action.method, on: FrameScreen = screen) -> None:
+                await on.run_action(method)
+
+            yield SystemCommand(action.description, f"{action.id}  ({self.keymap.get(action.id, action.keys)})", act)
+
+    def handle_bindings_clash(self, clashed_bindings: set[Binding], node: object) -> None:
+        names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
+        self.say(f"keys.yaml gives one key to several actions: {names}", severity="warning")
+
+
+def _poor_terminal() -> bool:
+    """No more than 16 colours, or none: the terminal's own colours serve better than ours."""
+    term = os.environ.get("TERM", "")
+    return "NO_COLOR" not in os.environ and term in ("linux", "xterm", "screen", "vt100", "ansi")
+
+
+def _free_name(path: Path) -> Path:
+    number = 1
+    free = path
+    while free.exists():
+        number += 1
+        free = path.with_stem(f"{path.stem}-{number}")
+    return free
+
+
+def run_app(start: AppStart) -> int:
+    """Run the app until it is left. Returns the exit code."""
+    app = AgentevalApp(start)
+    result = app.run()
+    if app.return_code:
+        return app.return_code
+    sys.stdout.flush()
+    return result or 0

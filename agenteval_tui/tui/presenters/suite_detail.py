@@ -1,0 +1,247 @@
+"""What stands right of the tree: the selected suite, test or criterion in full."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.text.display import displayable, one_line
+from agenteval_tui.text.problems import Problem
+from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread, wrap
+from agenteval_tui.tui.presenters.figures import age, cost, count, duration, percent
+from agenteval_tui.tui.presenters.outcomes import glyph, mark, word
+from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary, outcome_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.suites.model import Suite, Test
+
+LABEL = 11
+
+
+def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
+    """The detail of a node; `runs` are its test's latest runs, newest first."""
+    if node is None:
+        return []
+    if node.kind == "suite":
+        return _suite(node, width)
+    if node.kind == "criterion":
+        return _criterion(node, runs, now_ms, width)
+    return _test(node, runs, now_ms, width)
+
+
+def paragraph(text: str, width: int, style: str = "", indent: int = 0) -> list[Line]:
+    """Foreign or own text, wrapped."""
+    shown = displayable(text).expandtabs(4)
+    space = " " * indent
+    return [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - indent, 8))]
+
+
+def labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
+    """`Label   text`, the text wrapped beside the label."""
+    lines = paragraph(text, width - LABEL, style)
+    first = ((left(label, LABEL), "dim"), *lines[0]) if lines else ((left(label, LABEL), "dim"),)
+    return [first, *(((" " * LABEL, ""), *line) for line in lines[1:])]
+
+
+def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
+    """Problems of a file: place, what, how to mend it."""
+    lines: list[Line] = []
+    for problem in problems:
+        style = "error" if problem.severity == "error" else "dim"
+        lines.append(((f"{glyph('error')} {problem.line}:{problem.column} {problem.severity}", style),))
+        lines += paragraph(problem.message, width, indent=2)
+        if problem.fix:
+            lines += paragraph(problem.fix, width, "dim", indent=2)
+    return lines
+
+
+def _suite(node: Node, width: int) -> list[Line]:
+    loaded = node.suite.loaded
+    suite = loaded.suite
+    lines: list[Line] = [
+        spread(((one_line(suite.name if suite else loaded.path.name), "bold"),), ((loaded.path.name, "dim"),), width)
+    ]
+    if suite and suite.description:
+        lines += [(), *paragraph(suite.description, width)]
+    if node.suite.problems:
+        lines += [(), ((f"Problems {len(node.suite.problems)}", "bold"),), *problem_lines(node.suite.problems, width)]
+    if suite is None:
+        return lines
+    lines += [()]
+    if suite.agent:
+        lines += labelled("Agent", suite.agent, width)
+    if suite.tags:
+        lines += labelled("Tags", ", ".join(suite.tags), width)
+    lines += labelled("Tests", _mix(suite), width)
+    return lines
+
+
+def _mix(suite: Suite) -> str:
+    total = len(suite.tests)
+    kinds = Counter(test.category for test in suite.tests if test.category)
+    names = {"happy_path": "happy path", "edge_case": "edge cases", "negative": "negative"}
+    parts = (
+        [f"{names.get(str(kind), str(kind))} {percent(n / total)}" for kind, n in kinds.most_common()] if total else []
+    )
+    return count(total, "test") + (f":  {' · '.join(parts)}" if parts else "")
+
+
+def _test(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
+    test = node.test
+    assert test is not None
+    lines = _heading(node, test, width)
+    if test.description:
+        lines += paragraph(test.description, width, "dim")
+    lines += [()]
+    lines += labelled("Prompt", _prompt(test), width)
+    suite = node.suite.loaded.suite
+    agent = test.agent or (suite.agent if suite else "") or "none"
+    tags = ", ".join(test.tags)
+    facts = f"{agent}   repeat {test.repeat or 1}" + (f"   tags {tags}" if tags else "")
+    lines += labelled("Agent", facts, width)
+    lines += [(), *_criteria_table(node, test, width)]
+    lines += [(), *_why(runs, width)] if runs else []
+    lines += [(), *_last_runs(runs, now_ms, width)] if runs else [(), *_never(width)]
+    return lines
+
+
+def _heading(node: Node, test: Test, width: int) -> list[Line]:
+    place = f"{node.suite.loaded.path.name}:{node.suite.loaded.line_of(test.id, node.criterion)}"
+    state = outcome_of(node.suite.summaries.get(test.id))
+    start: tuple[Cell, ...] = ((one_line(test.id), "bold"),)
+    if state:
+        start = (mark(state), (" ", ""), *start, ("  " + word(state), "dim"))
+    lines: list[Line] = [spread(start, ((place, "dim"),), width)]
+    if test.name and test.name != test.id:
+        lines += paragraph(test.name, width)
+    return lines
+
+
+def _prompt(test: Test) -> str:
+    if test.prompt:
+        return test.prompt
+    if test.turns:
+        return " ⏎ ".join(str(turn) for turn in test.turns)
+    if test.messages:
+        return " ⏎ ".join(f"{message.role}: {message.content}" for message in test.messages)
+    return "none"
+
+
+def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
+    narrow = width < 56
+    tail = 6 + 7 + (0 if narrow else 11)
+    heads = right("weight", 7) + right("rate", 6) + ("" if narrow else right("interval", 10))
+    lines: list[Line] = [spread(((f"Criteria {len(test.criteria)}", "bold"),), ((heads, "dim"),), width)]
+    for number, criterion in enumerate(test.criteria):
+        seen = criterion_summary(Node("criterion", node.suite, test, number))
+        state = seen.last if seen else ""
+        start: list[Cell] = [mark(state), (" ", ""), (one_line(criterion.name), "")]
+        cells = [(right(f"{criterion.weight:g}", 7), "dim")]
+        if seen and seen.n:
+            cells.append((right(percent(seen.passed / seen.n), 6), ""))
+            if not narrow:
+                low, high = wilson(seen.passed, seen.n)
+                cells.append((right(f"{low * 100:.0f}–{high * 100:.0f}", 10), "dim"))
+        else:
+            cells.append((" " * (tail - 7 + (0 if narrow else -1)), ""))
+        lines.append(spread(start, cells, width))
+    return lines
+
+
+def _why(runs: Sequence[RunRow], width: int) -> list[Line]:
+    failing = [run for run in runs if run.status in ("failed", "error")]
+    if not failing:
+        return [((left("Why", LABEL), "dim"), ("nothing failed in the last runs", "passed"))]
+    causes = Counter(run.why or run.error_message or run.status for run in failing)
+    lines: list[Line] = [((f"Why it fails  {len(failing)} of {len(runs)}", "bold"),)]
+    for cause, number in causes.most_common(3):
+        text = paragraph(cause, width - 6)[:3]
+        lines += [
+            ((right(f"{number}×" if index == 0 else "", 4), "failed"), ("  ", ""), *line)
+            for index, line in enumerate(text)
+        ]
+    return lines
+
+
+def _last_runs(runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
+    cells: list[Cell] = [(left("Last runs", LABEL), "dim")]
+    for run in reversed(runs[:12]):
+        cells += [mark(run.status), (" ", "")]
+    times = sorted(run.duration_ms for run in runs if run.duration_ms is not None)
+    facts = [age(runs[0].started_ms, now_ms)]
+    if times:
+        facts.append(f"p50 {duration(times[len(times) // 2])}")
+    spent = sum(run.cost or 0.0 for run in runs)
+    if spent:
+        facts.append(cost(spent))
+    cells.append(("  " + "   ".join(fact for fact in facts if fact), "dim"))
+    return [fit(cells, width)]
+
+
+def _never(width: int) -> list[Line]:
+    return paragraph("Not run yet: press r to run it.", width, "dim")
+
+
+def _criterion(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
+    test = node.test
+    assert test is not None
+    assert node.criterion is not None
+    criterion = test.criteria[node.criterion]
+    place = f"{node.suite.loaded.path.name}:{node.suite.loaded.line_of(test.id, node.criterion)}"
+    seen = criterion_summary(node)
+    start: tuple[Cell, ...] = ((one_line(criterion.name), "bold"),)
+    if seen:
+        start = (mark(seen.last), (" ", ""), *start)
+    lines: list[Line] = [spread(start, ((place, "dim"),), width)]
+    if criterion.description:
+        lines += paragraph(criterion.description, width, "dim")
+    facts = f"{criterion.prototype_class}   weight {criterion.weight:g}   severity {criterion.severity}"
+    if criterion.negate:
+        facts += "   negated"
+    lines += [(), *labelled("Looks at", facts, width)]
+    if criterion.expected_value is not None:
+        lines += labelled("Expected", str(criterion.expected_value), width)
+    if seen and seen.n:
+        low, high = wilson(seen.passed, seen.n)
+        interval = f"95 % interval {low * 100:.0f}–{high * 100:.0f}"
+        rate = f"{seen.passed} of {seen.n} passed, {percent(seen.passed / seen.n)} ({interval})"
+        lines += labelled("Rate", rate, width)
+    source = node.suite.loaded.config_source(test.id, node.criterion)
+    lines += [(), (("config_uxon", "bold"),)]
+    lines += config_lines(source.text, width)
+    if runs:
+        lines += [(), *_last_runs(runs, now_ms, width)]
+    return lines
+
+
+def config_lines(text: str, width: int) -> list[Line]:
+    """A config with the colours of its tokens; long lines are cut."""
+    from agenteval_tui.uxon.tokens import tokenize
+
+    styles = {
+        "key": "json-key",
+        "string": "json-string",
+        "number": "json-number",
+        "literal": "json-literal",
+        "comment": "comment",
+        "error": "failed",
+    }
+    rows: list[list[Cell]] = [[]]
+
+    def add(piece: str, style: str) -> None:
+        for index, part in enumerate(piece.split("\n")):
+            if index:
+                rows.append([])
+            if part:
+                rows[-1].append((displayable(part).expandtabs(4), style))
+
+    at = 0
+    for one in tokenize(text):
+        add(text[at : one.start], "")
+        add(text[one.start : one.end], styles.get(one.kind, "dim"))
+        at = one.end
+    add(text[at:], "")
+    return [fit(row, width) for row in rows]

@@ -1,0 +1,244 @@
+"""Suites, tests and criteria as rows of a tree, filtered and folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
+from agenteval_tui.tui.presenters.figures import percent
+from agenteval_tui.tui.presenters.outcomes import flaky, glyph, mark, sparkline, token
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import Overview, SuiteOverview
+    from agenteval_tui.history.rows import CriterionSummary, TestSummary
+    from agenteval_tui.suites.model import Test
+
+Kind = Literal["suite", "test", "criterion"]
+SPARK = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A row: a suite, one of its tests, or one of a test's criteria (by number)."""
+
+    kind: Kind
+    suite: SuiteOverview
+    test: Test | None = None
+    criterion: int | None = None
+
+    @property
+    def key(self) -> str:
+        """What the row is, so that the cursor stays on it when rows come and go."""
+        parts = [self.suite.loaded.key]
+        if self.test is not None:
+            parts.append(self.test.id)
+        if self.criterion is not None:
+            parts.append(str(self.criterion))
+        return "\x1f".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A filter: words that must all occur, and fields that must match (`tag:`, `outcome:`, `agent:`)."""
+
+    words: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Query:
+        """Read what was typed. Unknown fields are words."""
+        words: list[str] = []
+        fields: list[tuple[str, str]] = []
+        for part in text.lower().split():
+            name, colon, value = part.partition(":")
+            if colon and name in ("tag", "outcome", "agent", "category"):
+                if value:
+                    fields.append((name, value))
+            else:
+                words.append(part)
+        return cls(tuple(words), tuple(fields))
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.fields)
+
+    def accepts(self, suite: SuiteOverview, test: Test) -> bool:
+        """Does the test match?"""
+        text = " ".join(
+            [test.id, test.name or "", test.description or "", suite.loaded.suite.name if suite.loaded.suite else ""]
+            + [criterion.name for criterion in test.criteria]
+        ).lower()
+        if not all(word in text for word in self.words):
+            return False
+        return all(self._field(name, value, suite, test) for name, value in self.fields)
+
+    def _field(self, name: str, value: str, suite: SuiteOverview, test: Test) -> bool:
+        owner = suite.loaded.suite
+        if name == "tag":
+            tags = [*test.tags, *(owner.tags if owner else [])]
+            return any(tag.lower() == value for tag in tags)
+        if name == "category":
+            return (test.category or "").startswith(value)
+        if name == "agent":
+            return value in ((test.agent or (owner.agent if owner else "")) or "").lower()
+        state = outcome_of(suite.summaries.get(test.id)) or "new"
+        return state.startswith(value)
+
+
+def outcome_of(summary: TestSummary | None) -> str:
+    """A test's state in a word: its last outcome; `flaky` when that passed and others did not; "" without runs."""
+    if summary is None or not summary.recent:
+        return ""
+    last = summary.recent[-1]
+    passed, n = recent_rate(summary)
+    return "flaky" if last == "passed" and flaky(passed, n) else last
+
+
+def recent_rate(summary: TestSummary) -> tuple[int, int]:
+    """(passed, n) over the summary's recent runs; errors and cancelled runs are not counted."""
+    decided = [status for status in summary.recent if status in ("passed", "failed")]
+    return sum(1 for status in decided if status == "passed"), len(decided)
+
+
+class SuiteTree:
+    """The rows of the Suites screen: a row source for the virtual list."""
+
+    def __init__(self, overview: Overview, *, folded: Iterable[str] = (), opened: Iterable[str] = ()) -> None:
+        self.overview = overview
+        self.folded = set(folded)
+        self.opened = set(opened)
+        self.query = Query()
+        self.rows: list[Node] = []
+        self.arrange()
+
+    def arrange(self) -> None:
+        """Make the rows anew: after folding, filtering or a new overview."""
+        self.rows = []
+        for suite in self.overview.suites:
+            top = Node("suite", suite)
+            tests = suite.loaded.suite.tests if suite.loaded.suite else []
+            shown = [test for test in tests if not self.query or self.query.accepts(suite, test)]
+            if self.query and not shown:
+                continue
+            self.rows.append(top)
+            if top.key in self.folded and not self.query:
+                continue
+            for test in shown:
+                node = Node("test", suite, test)
+                self.rows.append(node)
+                if node.key in self.opened:
+                    self.rows += [Node("criterion", suite, test, number) for number in range(len(test.criteria))]
+
+    def shown_tests(self) -> list[Node]:
+        """The test rows that the filter lets through."""
+        return [row for row in self.rows if row.kind == "test"]
+
+    def toggle(self, node: Node) -> None:
+        """Open or close a suite or a test."""
+        self.set_open(node, not self.is_open(node))
+
+    def is_open(self, node: Node) -> bool:
+        """Are the node's children shown?"""
+        return node.key not in self.folded if node.kind == "suite" else node.key in self.opened
+
+    def set_open(self, node: Node, open_: bool) -> None:
+        """Show or hide the node's children."""
+        if node.kind == "suite":
+            (self.folded.discard if open_ else self.folded.add)(node.key)
+        elif node.kind == "test":
+            (self.opened.add if open_ else self.opened.discard)(node.key)
+        self.arrange()
+
+    def parent_key(self, node: Node) -> str:
+        """The key of the row that holds this one ("" for a suite)."""
+        return "" if node.kind == "suite" else node.key.rpartition("\x1f")[0]
+
+    # The row source
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
+
+    def key(self, index: int) -> str:
+        """What row `index` is."""
+        return self.rows[index].key
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """Row `index` in `width` cells."""
+        node = self.rows[index]
+        if node.kind == "suite":
+            return self._suite_line(node, width)
+        if node.kind == "test":
+            return self._test_line(node, width)
+        return self._criterion_line(node, width)
+
+    def _suite_line(self, node: Node, width: int) -> Line:
+        suite = node.suite.loaded.suite
+        name = one_line(suite.name if suite else node.suite.loaded.path.name)
+        start: list[Cell] = [(" ▾ " if self.is_open(node) else " ▸ ", "dim"), (name, "bold")]
+        errors = sum(1 for problem in node.suite.problems if problem.severity == "error")
+        if errors:
+            start += [("  ", ""), (f"{glyph('error')} {errors} problem{'s' if errors > 1 else ''}", "error")]
+        rates = []
+        failing = 0
+        for test in suite.tests if suite else []:
+            summary = node.suite.summaries.get(test.id)
+            if summary is None:
+                continue
+            passed, n = recent_rate(summary)
+            if n:
+                rates.append(passed / n)
+            failing += outcome_of(summary) in ("failed", "error")
+        end: tuple[Cell, ...] = ()
+        if rates:
+            end = (
+                (right(percent(sum(rates) / len(rates)), 6), ""),
+                ("  ", ""),
+                (left(f"{glyph('failed')} {failing}" if failing else "", SPARK), "failed"),
+            )
+        return spread(start, (*end, (" ", "")), width)
+
+    def _test_line(self, node: Node, width: int) -> Line:
+        test = node.test
+        assert test is not None
+        summary = node.suite.summaries.get(test.id)
+        state = outcome_of(summary)
+        arrow = "▾" if self.is_open(node) else "▸"
+        start: list[Cell] = [(f"   {arrow} ", "dim"), mark(state), (" ", ""), (one_line(test.id), "")]
+        if summary is None or not summary.recent:
+            note = "not run yet" if width >= 50 else ""
+            return spread(start, ((note, "dim"), (" ", "")), width)
+        passed, n = recent_rate(summary)
+        runs = [1.0 if s == "passed" else 0.0 for s in summary.recent[-SPARK:] if s in ("passed", "failed", "error")]
+        end: list[Cell] = []
+        if n:
+            end += [(right(f"{passed}/{n}", 7), "dim"), (right(percent(passed / n), 6), "")]
+        end += [("  ", ""), (left(sparkline(runs), SPARK), token(state) or "dim"), (" ", "")]
+        return spread(start, end, width)
+
+    def _criterion_line(self, node: Node, width: int) -> Line:
+        test = node.test
+        assert test is not None
+        assert node.criterion is not None
+        criterion = test.criteria[node.criterion]
+        seen = criterion_summary(node)
+        state = seen.last if seen else ""
+        start: list[Cell] = [("       ", ""), mark(state), (" ", ""), (one_line(criterion.name), "")]
+        if criterion.severity != "error":
+            start.append((f"  {criterion.severity}", "dim"))
+        end: list[Cell] = []
+        if seen and seen.n:
+            # The same columns as the test's row above.
+            end = [(right(f"{seen.passed}/{seen.n}", 7), "dim"), (right(percent(seen.passed / seen.n), 6), "dim")]
+            end.append((" " * (SPARK + 3), ""))
+        return spread(start, end, width) if end else fit(start, width)
+
+
+def criterion_summary(node: Node) -> CriterionSummary | None:
+    """What the history knows of a criterion's row."""
+    if node.test is None or node.criterion is None:
+        return None
+    summary = node.suite.summaries.get(node.test.id)
+    return summary.criteria.get(node.test.criteria[node.criterion].name) if summary else None

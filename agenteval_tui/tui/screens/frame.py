@@ -1,0 +1,119 @@
+"""What every screen has: a title line, a body, the keys that matter now; and asking for things without waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.worker import WorkerCancelled
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import footer
+from agenteval_tui.tui.lines import Cell, Line, fit, spread, width_of
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
+
+T = TypeVar("T")
+
+
+class FrameScreen(Screen[None]):
+    """The base of the work screens. `SCOPE` names the screen in the registry of actions."""
+
+    SCOPE: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = []
+    NARROW = 120
+
+    @property
+    def agenteval(self) -> AgentevalApp:
+        """The app, typed."""
+        return cast("AgentevalApp", self.app)
+
+    def title_bar(self) -> LineBlock:
+        """The first line: program, screen, what it shows and how much of it."""
+        return LineBlock(self._title_lines, id="title")
+
+    def key_bar(self) -> LineBlock:
+        """The last line: at most eight keys, those that matter now."""
+        return LineBlock(self._key_lines, id="keys")
+
+    def title(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        """What stands left (after the names) and right in the title. Screens override it."""
+        return (), ()
+
+    def retitle(self) -> None:
+        """Show the title anew, if it changed."""
+        self.query_one("#title", LineBlock).show(self._title_lines)
+
+    def step_back(self) -> bool:
+        """Take `escape` for something inside the screen; False when there is nothing to leave."""
+        return False
+
+    def ask(
+        self,
+        work: Callable[[], T],
+        then: Callable[[T], None],
+        *,
+        group: str = "ask",
+        failed: Callable[[AgentevalError], None] | None = None,
+    ) -> None:
+        """Do `work` in a thread, then call `then` with its result here; a newer question of the group wins.
+
+        An AgentevalError goes to `failed`, or is shown once as a notification.
+        """
+
+        async def answer() -> None:
+            try:
+                result = await asyncio.to_thread(work)
+            except AgentevalError as error:
+                (failed or self.agenteval.say_error)(error)
+                return
+            except asyncio.CancelledError:
+                raise WorkerCancelled from None
+            if self.is_attached:
+                then(result)
+
+        self.run_worker(answer(), group=group, exclusive=True, exit_on_error=False, name=group)
+
+    def _title_lines(self, width: int) -> list[Line]:
+        start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), ("   ", ""))
+        left, right = self.title(width)
+        live = self.agenteval.live_note()
+        return [spread((*start, *left), (*right, *live, (" ", "")), width)]
+
+    def _key_lines(self, width: int) -> list[Line]:
+        cells: list[Cell] = [(" ", "")]
+        keys = footer(self.SCOPE, self.agenteval.keymap)
+        last = keys[-1:]
+        room = width - 1 - sum(len(key) + len(label) + 3 for key, label, _ in last)
+        for key, label, _ in keys[:-1]:
+            entry: list[Cell] = [(key, "bold accent"), (" " + label, "dim"), ("  ", "")]
+            if width_of(entry) > room:
+                continue
+            cells += entry
+            room -= width_of(entry)
+        for key, label, _ in last:
+            cells += [(key, "bold accent"), (" " + label, "dim")]
+        return [fit(cells, width)]
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on a key in the last line does what the key does."""
+        if event.block.id != "keys":
+            return
+        column = 0
+        for text, _style in self._key_lines(event.block.size.width)[0]:
+            column += len(text)
+            if event.x < column:
+                word = text.strip()
+                for key, label, method in footer(self.SCOPE, self.agenteval.keymap):
+                    if word in (key, label):
+                        self.run_worker(self._do(method), exit_on_error=False)
+                        return
+                return
+
+    async def _do(self, method: str) -> Any:
+        await self.run_action(method)

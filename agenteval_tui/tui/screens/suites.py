@@ -1,0 +1,333 @@
+"""The Suites screen: what can be run, how it went, and why it fails."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize, ScreenResume
+from textual.widgets import Input
+
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.suite_tree import Node, Query, SuiteTree, outcome_of
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.history.rows import RunRow
+
+LAST_RUNS = 20
+
+
+class SuitesScreen(FrameScreen):
+    """A tree of suites, tests and criteria; beside it the selected thing in full."""
+
+    SCOPE = "suites"
+    CSS_PATH = "suites.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("suites"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tree: SuiteTree | None = None
+        self._runs: dict[str, Sequence[RunRow]] = {}
+        self._watching = False
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield Input(
+                    placeholder="filter: text  tag:smoke  outcome:failed  agent:x", id="filter", classes="filter"
+                )
+                yield VirtualList(id="tree")
+            yield LinesView(id="detail")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self.query_one("#filter", Input).display = False
+        tree = self.query_one("#tree", VirtualList)
+        tree.set_empty([(("  Loading the suites …", "dim"),)])
+        tree.focus()
+        self.reload()
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self._tree is not None:
+            self.reload()
+
+    # What is shown
+
+    def reload(self) -> None:
+        """Read suites and history again; the cursor stays where it is."""
+        self.ask(self.agenteval.session.overview, self._show_overview, group="overview")
+
+    def _show_overview(self, overview: Overview) -> None:
+        old = self._tree
+        tree = SuiteTree(overview, folded=old.folded if old else (), opened=old.opened if old else ())
+        if old is not None and old.query:
+            tree.query = old.query
+            tree.arrange()
+        self._tree = tree
+        self._runs.clear()
+        view = self.query_one("#tree", VirtualList)
+        view.set_empty(self._empty())
+        keep = view.cursor_key
+        view.set_source(tree, keep_key=keep)
+        self.retitle()
+        self._show_detail()
+        if not self._watching:
+            self._watching = True
+            self.run_worker(self._watch_files(), group="files", exit_on_error=False)
+            for notice in self.agenteval.session.notices:
+                self.agenteval.say(notice, severity="warning")
+        self.ask(_count_running, self.agenteval.set_running, group="running")
+
+    async def _watch_files(self) -> None:
+        from agenteval_tui.suites.watch import watch
+
+        async for _changed in watch(self.agenteval.session.suite_paths()):
+            self.reload()
+
+    def _empty(self) -> list[Line]:
+        if self._tree is not None and self._tree.query:
+            return [(), (("  Nothing matches the filter.", ""),), (("  esc clears it.", "dim"),)]
+        places = ", ".join(str(path) for path in self.agenteval.session.suite_paths())
+        return [
+            (),
+            (("  No suites in ", ""), (places, "bold")),
+            (),
+            (("  A suite is a file named *.suite.yaml. Start with a sample:", "dim"),),
+            (("  agenteval demo", "bold"),),
+        ]
+
+    def title(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        if self._tree is None:
+            return (), ()
+        overview = self._tree.overview
+        facts = [count(len(overview.suites), "suite"), count(overview.tests, "test")]
+        if width >= 100:
+            facts.append(count(overview.criteria, "criterion"))
+        left: tuple[Cell, ...] = ()
+        if self._tree.query:
+            left = ((f"{len(self._tree.shown_tests())} shown", "dim"),)
+        return left, ((" · ".join(facts), "dim"),)
+
+    @property
+    def _node(self) -> Node | None:
+        view = self.query_one("#tree", VirtualList)
+        rows = self._tree.rows if self._tree else []
+        return rows[view.cursor] if 0 <= view.cursor < len(rows) else None
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """The cursor moved: show what it stands on."""
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        node = self._node
+        runs = self._runs.get(_test_key(node), ()) if node else ()
+        self._draw_detail(node, runs)
+        if node is not None and node.test is not None and _test_key(node) not in self._runs:
+            key, test = node.suite.loaded.key, node.test.id
+            store = self.agenteval.session
+            self.ask(
+                lambda: store.store.runs_of_test(key, test, LAST_RUNS),
+                lambda rows: self._got_runs(node, rows),
+                group="runs",
+            )
+
+    def _got_runs(self, node: Node, rows: Sequence[RunRow]) -> None:
+        self._runs[_test_key(node)] = rows
+        current = self._node
+        if current is not None and _test_key(current) == _test_key(node):
+            self._draw_detail(current, rows)
+
+    def _draw_detail(self, node: Node | None, runs: Sequence[RunRow]) -> None:
+        from agenteval_tui.tui.presenters.suite_detail import detail
+
+        at = now_ms()
+        view = self.query_one("#detail", LinesView)
+        view.show(lambda width: [((" ", ""), *line) for line in detail(node, runs, at, width - 1)], keep_place=False)
+
+    # What a person does
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter or a click on the row that is selected already."""
+        self.action_inspect()
+
+    def action_toggle_fold(self) -> None:
+        self._fold(lambda tree, node: tree.toggle(node))
+
+    def action_open_fold(self) -> None:
+        self._fold(lambda tree, node: tree.set_open(node, True))
+
+    def action_close_fold(self) -> None:
+        node, tree = self._node, self._tree
+        if node is None or tree is None:
+            return
+        if node.kind != "criterion" and tree.is_open(node):
+            self._fold(lambda t, n: t.set_open(n, False))
+        elif tree.parent_key(node):
+            self.query_one("#tree", VirtualList).move_to_key(tree.parent_key(node))
+
+    def _fold(self, change: object) -> None:
+        node, tree = self._node, self._tree
+        if node is None or tree is None or not callable(change):
+            return
+        change(tree, node)
+        self.query_one("#tree", VirtualList).set_source(tree, keep_key=node.key)
+
+    def action_next_pane(self) -> None:
+        tree = self.query_one("#tree", VirtualList)
+        detail = self.query_one("#detail", LinesView)
+        (detail if tree.has_focus else tree).focus()
+        if self.has_class("narrow"):
+            self.set_class(detail.has_focus or not self.has_class("show-detail"), "show-detail")
+
+    def step_back(self) -> bool:
+        box = self.query_one("#filter", Input)
+        if self.has_class("show-detail"):
+            self.remove_class("show-detail")
+            self.query_one("#tree", VirtualList).focus()
+            return True
+        if box.display:
+            box.value = ""
+            box.display = False
+            self.query_one("#tree", VirtualList).focus()
+            return True
+        return True
+
+    def action_filter(self) -> None:
+        box = self.query_one("#filter", Input)
+        box.display = True
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter filters."""
+        if self._tree is None:
+            return
+        self._tree.query = Query.parse(event.value)
+        self._tree.arrange()
+        view = self.query_one("#tree", VirtualList)
+        view.set_empty(self._empty())
+        view.set_source(self._tree, keep_key=view.cursor_key)
+        self.retitle()
+        self._show_detail()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in the filter goes to the list."""
+        self.query_one("#tree", VirtualList).focus()
+        if not event.value:
+            event.input.display = False
+
+    def action_run_selection(self) -> None:
+        node = self._node
+        if node is not None:
+            tests = (node.test.id,) if node.test is not None else ()
+            self._start([node.suite.loaded.path], tests, node.test.id if node.test else _name(node))
+
+    def action_run_shown(self) -> None:
+        if self._tree is None:
+            return
+        shown = self._tree.shown_tests()
+        if not shown:
+            self.agenteval.say("No test is shown, so there is nothing to run.")
+            return
+        paths = list(dict.fromkeys(node.suite.loaded.path for node in shown))
+        tests = tuple(node.test.id for node in shown if node.test) if self._tree.query else ()
+        self._start(paths, tests, "all suites" if not self._tree.query else "what was shown")
+
+    def action_run_failed(self) -> None:
+        if self._tree is None:
+            return
+        failed = [
+            n for n in self._all_tests() if outcome_of(n.suite.summaries.get(n.test.id if n.test else "")) in _BAD
+        ]
+        if not failed:
+            self.agenteval.say("Nothing failed last time.")
+            return
+        paths = list(dict.fromkeys(node.suite.loaded.path for node in failed))
+        self._start(paths, tuple(node.test.id for node in failed if node.test), "what failed last")
+
+    def _all_tests(self) -> list[Node]:
+        assert self._tree is not None
+        return [
+            Node("test", suite, test)
+            for suite in self._tree.overview.suites
+            for test in (suite.loaded.suite.tests if suite.loaded.suite else [])
+        ]
+
+    def _start(self, paths: list[Path], tests: tuple[str, ...], title: str) -> None:
+        from agenteval_tui.runs.plan import PlanOptions
+
+        self.agenteval.start_run(paths, PlanOptions(tests=tests, title=title))
+
+    def action_inspect(self) -> None:
+        self._inspect(edit=False)
+
+    def action_edit(self) -> None:
+        self._inspect(edit=True)
+
+    def _inspect(self, *, edit: bool) -> None:
+        node = self._node
+        if node is None:
+            return
+        if node.test is None:
+            self.action_toggle_fold()
+            return
+        runs = self._runs.get(_test_key(node), ())
+        if not runs:
+            self.agenteval.say(f"{node.test.id} was not run yet: press r to run it.")
+            return
+        failing = [run.id for run in runs if run.status in ("failed", "error")]
+        name = node.test.criteria[node.criterion].name if node.criterion is not None else ""
+        self.agenteval.inspect((failing or [runs[0].id])[0], criterion=name, runs=[r.id for r in runs], edit=edit)
+
+    def action_open_editor(self) -> None:
+        node = self._node
+        if node is None:
+            return
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+        if not editor:
+            self.agenteval.say_error(AgentevalError("no editor is set", mend="set $EDITOR, for example to vim"))
+            return
+        line = node.suite.loaded.line_of(node.test.id if node.test else None, node.criterion)
+        command = [*shlex.split(editor), f"+{line}", str(node.suite.loaded.path)]
+        try:
+            with self.app.suspend():
+                subprocess.run(command, check=False)  # noqa: S603  the person's own editor
+        except OSError as error:
+            self.agenteval.say_error(AgentevalError(f"{command[0]} can't be started", mend=str(error)))
+        self.app.refresh()
+        self.reload()
+
+
+_BAD = ("failed", "error", "flaky")
+
+
+def _name(node: Node) -> str:
+    return node.suite.loaded.suite.name if node.suite.loaded.suite else node.suite.loaded.path.name
+
+
+def _test_key(node: Node | None) -> str:
+    return "" if node is None or node.test is None else f"{node.suite.loaded.key}\x1f{node.test.id}"
+
+
+def _count_running() -> int:
+    from agenteval_tui.runs.client import live_executions
+
+    return len(live_executions())

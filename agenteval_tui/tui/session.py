@@ -1,0 +1,147 @@
+"""What the screens ask: the suites, the history, a new execution. No widget, no Textual; safe to call in threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui import places
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.client import Live
+    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.suites.load import LoadedSuite
+
+
+class Session:
+    """One start of the app: the paths it was given, the history file, and what was read from them.
+
+    Every method may take long: screens call them in a worker. Errors are `AgentevalError`s.
+    """
+
+    def __init__(self, paths: Sequence[Path], db: Path) -> None:
+        self.paths = tuple(paths)
+        self.db = db
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+
+    @property
+    def store(self) -> Store:
+        """The history, opened at first use."""
+        with self._lock:
+            if self._store is None:
+                from agenteval_tui.history.store import Store
+
+                self._store = Store.open(self.db)
+            return self._store
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the history had to say when it was opened (a salvaged file, a newer version)."""
+        return self.store.notices
+
+    def suite_paths(self) -> tuple[Path, ...]:
+        """Where suites are looked for: what was given, else the current folder, else the sample suites."""
+        if self.paths:
+            return self.paths
+        from agenteval_tui.suites.discover import discover
+
+        here = Path.cwd()
+        return (here,) if discover([here]) else (places.bundled("sample_suites"),)
+
+    def overview(self) -> Overview:
+        """All suites with their problems and what the history knows of their tests."""
+        from agenteval_tui.analysis.overview import overview
+
+        return overview(self.suite_paths(), self.store)
+
+    def workbench(self, run_id: str) -> Workbench:
+        """What Inspect needs to know of a run: its transcript, criteria, and the stored runs beside it."""
+        from agenteval_tui.analysis.workbench import Workbench
+
+        return Workbench.open(self.store, run_id)
+
+    def start(self, paths: Sequence[Path], options: PlanOptions) -> Live:
+        """Start an execution in a process of its own; returns when it runs or raises what kept it from running."""
+        from agenteval_tui.runs.client import ExecutionRequest, start
+
+        return start(
+            ExecutionRequest(
+                paths=tuple(str(path) for path in paths),
+                options=options,
+                db=str(self.db),
+                config_dir=str(places.config_dir()),
+            )
+        )
+
+    def save_config(self, loaded: LoadedSuite, test_id: str, criterion: int, text: str) -> LoadedSuite:
+        """Write the edited config into the suite's file, that place only."""
+        from agenteval_tui.suites.save import save_config
+
+        return save_config(loaded, test_id, criterion, text)
+
+    def close(self) -> None:
+        """Close the history."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+
+def read_state(path: Path) -> dict[str, str]:
+    """What was kept from the last start (theme, ...); {} when there is nothing or it can't be read."""
+    import json
+
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
+
+
+def write_state(path: Path, state: Mapping[str, str]) -> None:
+    """Keep `state` for the next start; a folder that can't be written is no reason to stop."""
+    import json
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = path.with_suffix(".new")
+        draft.write_text(json.dumps(dict(state), indent=1), encoding="utf-8")
+        draft.replace(path)
+    except OSError:
+        return
+
+
+def read_keymap(path: Path) -> dict[str, str]:
+    """A person's keys: a YAML mapping from action id to keys. Raises AgentevalError when it is none.
+
+    Only known ids are kept; an unknown one is an error with what was probably meant.
+    """
+    if not path.is_file():
+        return {}
+    import difflib
+
+    import yaml
+
+    from agenteval_tui.text.problems import AgentevalError
+    from agenteval_tui.tui.actions import BY_ID
+
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise AgentevalError("the key bindings can't be read", where=str(path), mend=str(error)) from error
+    if data is None:
+        return {}
+    if not isinstance(data, Mapping):
+        raise AgentevalError("key bindings are a mapping from action to keys", where=str(path))
+    for action in data:
+        if action not in BY_ID:
+            close = difflib.get_close_matches(str(action), list(BY_ID), 1)
+            hint = f"did you mean `{close[0]}`?" if close else "the help screen (?) lists the actions"
+            raise AgentevalError(f"there is no action `{action}`", where=str(path), mend=hint)
+    return {str(action): str(keys) for action, keys in data.items()}

@@ -1,0 +1,78 @@
+"""A block of a few lines that a presenter made: title bars, key bars, summaries. Not focusable, not scrolling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.events import Click
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.palette import palette_of
+
+Lines = Sequence[Line]
+
+
+class LineBlock(Widget):
+    """Shows what `make(width)` gives; repaints only when that changed.
+
+    `show(make)` sets it. Height follows the CSS (`height: auto` takes as many rows as there are lines).
+    """
+
+    class Clicked(Message):
+        """Somebody clicked at column `x` of row `y`."""
+
+        def __init__(self, block: LineBlock, x: int, y: int) -> None:
+            super().__init__()
+            self.block = block
+            self.x = x
+            self.y = y
+
+        @property
+        def control(self) -> LineBlock:
+            """The block that was clicked."""
+            return self.block
+
+    def __init__(
+        self, make: Callable[[int], Lines] | None = None, *, id: str | None = None, classes: str | None = None
+    ):
+        super().__init__(id=id, classes=classes)
+        self._make: Callable[[int], Lines] = make or (lambda width: ())
+        self._shown: tuple[int, Lines] = (-1, ())
+
+    def show(self, make: Callable[[int], Lines]) -> None:
+        """Show what `make` gives from now on."""
+        self._make = make
+        width, old = self._shown
+        if width <= 0:
+            self.refresh(layout=True)
+            return
+        new = make(width)
+        if list(new) != list(old):
+            self._shown = (width, new)
+            self.refresh(layout=len(new) != len(old))
+
+    def lines(self, width: int) -> Lines:
+        """The lines at a width, made anew only when the width changed."""
+        if self._shown[0] != width:
+            self._shown = (width, self._make(width))
+        return self._shown[1]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return len(self.lines(width))
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        lines = self.lines(width)
+        line = lines[y] if y < len(lines) else ()
+        return palette_of(self).strip(line, width).apply_style(self.rich_style)
+
+    def on_click(self, event: Click) -> None:
+        self.post_message(self.Clicked(self, event.x, event.y))
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self.refresh()

@@ -1,0 +1,122 @@
+"""A scrolling view of lines that a presenter made: details, evidence, a streaming answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.events import Click, Resize
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.palette import palette_of
+
+
+class LinesView(ScrollView, can_focus=True):
+    """Shows what `make(width)` gives, from `show(make)`; keeps its place when the content changes.
+
+    `follow` keeps the last line in view while content grows (a streaming answer). A click tells the row.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "scroll_down", show=False),
+        Binding("up,k", "scroll_up", show=False),
+        Binding("pagedown", "page_down", show=False),
+        Binding("pageup", "page_up", show=False),
+        Binding("home,g", "scroll_home", show=False),
+        Binding("end,G", "scroll_end", show=False),
+    ]
+
+    class RowClicked(Message):
+        """Somebody clicked on row `row` of the content."""
+
+        def __init__(self, view: LinesView, row: int) -> None:
+            super().__init__()
+            self.view = view
+            self.row = row
+
+        @property
+        def control(self) -> LinesView:
+            """The view that was clicked."""
+            return self.view
+
+    def __init__(self, *, follow: bool = False, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.follow = follow
+        self._make: Callable[[int], Sequence[Line]] = lambda width: ()
+        self._lines: Sequence[Line] = ()
+        self._width = 0
+
+    def show(self, make: Callable[[int], Sequence[Line]], *, keep_place: bool = True) -> None:
+        """Show what `make` gives from now on; nothing is repainted when it is the same as before."""
+        self._make = make
+        if self._content_width() > 0:
+            self._rebuild(keep_place)
+
+    def show_row(self, row: int) -> None:
+        """Scroll so that `row` is in view."""
+        top = self.scroll_offset.y
+        height = self.scrollable_content_region.height
+        if row < top:
+            self.scroll_to(y=max(row - 1, 0), animate=False)
+        elif row >= top + height:
+            self.scroll_to(y=row - height + 2, animate=False)
+
+    def on_resize(self, event: Resize) -> None:
+        if self._content_width() != self._width:
+            self._rebuild(keep_place=True)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        row = y + self.scroll_offset.y
+        line = self._lines[row] if 0 <= row < len(self._lines) else ()
+        return palette_of(self).strip(line, width).apply_style(self.rich_style)
+
+    def on_click(self, event: Click) -> None:
+        row = event.y + self.scroll_offset.y
+        if 0 <= row < len(self._lines):
+            self.post_message(self.RowClicked(self, row))
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self.refresh()
+
+    def action_page_down(self) -> None:
+        self.scroll_page_down(animate=False)
+
+    def action_page_up(self) -> None:
+        self.scroll_page_up(animate=False)
+
+    def action_scroll_home(self) -> None:
+        self.scroll_home(animate=False)
+
+    def action_scroll_end(self) -> None:
+        self.scroll_end(animate=False)
+
+    def action_scroll_down(self) -> None:
+        self.scroll_to(y=self.scroll_target_y + 1, animate=False)
+
+    def action_scroll_up(self) -> None:
+        self.scroll_to(y=self.scroll_target_y - 1, animate=False)
+
+    def _content_width(self) -> int:
+        # One column is kept for the scroll bar, so that the text does not wrap anew when it appears.
+        return max(self.size.width - (0 if self.show_vertical_scrollbar else 1), 0)
+
+    def _rebuild(self, keep_place: bool) -> None:
+        self._width = self._content_width()
+        lines = list(self._make(self._width))
+        if lines == self._lines:
+            return
+        at_end = self.follow and self.scroll_offset.y >= self.max_scroll_y - 1
+        self._lines = lines
+        self.virtual_size = Size(self._width, len(lines))
+        if at_end:
+            self.scroll_end(animate=False)
+        elif not keep_place:
+            self.scroll_home(animate=False)
+        self.refresh()
