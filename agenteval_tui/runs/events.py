@@ -1,15 +1,16 @@
 """What an execution tells its watchers, and what they may tell it. JSON lines on a socket.
 
 Each event is small, frozen and numbered (`seq`, from 1, without gaps, by execution). A new watcher first gets a
-`Snapshot`, then everything with a higher number. `encode` and `decode` are the wire form.
+`Snapshot`, then everything with a higher number. `encode` and `decode_event` are the wire form: one line of JSON.
+Numbers may be missing for a watcher that is slow (texts are merged) or that watches one run only.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any, ClassVar, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Planned(Event):
 class RunStarted(Event):
     """A run left the queue. `attempt` counts from 1."""
 
-    type: ClassVar[str] = "run_started"
+    type: ClassVar[str] = "started"
     run: str
     attempt: int
     at_ms: int
@@ -180,23 +181,65 @@ class Ended(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class StreamPart:
+    """A piece of what streamed, in order: `kind` is text, reasoning or tool.
+
+    Of text and reasoning the end is kept (`cut`: the beginning is missing). A tool has its `name`, `key`, `arguments`
+    (JSON text), and, once it is `done`, its `result` and whether it was an `error`.
+    """
+
+    kind: str
+    text: str = ""
+    key: int = 0
+    name: str = ""
+    arguments: str = ""
+    result: str = ""
+    done: bool = False
+    error: bool = False
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RunState:
-    """A run in a snapshot: `status` is queued, running, grading or an outcome; `text` the end of what streamed."""
+    """A run in a snapshot: `status` is queued, running, grading, cancelled or an outcome; `parts` the end of what
+    streamed (`dropped`: how many parts before them are no longer held)."""
 
     run: str
-    status: str
-    attempt: int
-    score: float | None
-    text: str
+    status: str = "queued"
+    attempt: int = 0
+    started_ms: int | None = None
+    duration_ms: float | None = None
+    score: float | None = None
+    failed: tuple[tuple[str, str], ...] = ()
+    error: str = ""
+    retries: tuple[str, ...] = ()
+    retry_in_s: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    parts: tuple[StreamPart, ...] = ()
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunShown(Event):
+    """The whole state of one run: sent to a watcher that begins to watch it."""
+
+    type: ClassVar[str] = "run"
+    state: RunState
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(Event):
-    """Everything since the start, for a watcher that comes later: `seq` is the last event that it contains."""
+    """Everything since the start, for a watcher that comes later: `seq` is the last event that it contains.
+
+    `states` holds the runs that left the queue, in plan order; `ended_runs` the ids of those that ended, in that order.
+    """
 
     type: ClassVar[str] = "snapshot"
     planned: Planned
     states: tuple[RunState, ...]
+    ended_runs: tuple[str, ...]
     progress: Progress | None
     ended: Ended | None
 
@@ -217,6 +260,7 @@ EVENTS: dict[str, type[Event]] = {
         Graded,
         Progress,
         Ended,
+        RunShown,
         Snapshot,
     )
 }
@@ -224,10 +268,16 @@ EVENTS: dict[str, type[Event]] = {
 
 # Commands: what a watcher may say to an execution.
 
+VERBS = ("pause", "resume", "cancel", "set_concurrency", "watch")
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One of pause, resume, cancel (a `run`, or all), set_concurrency (`number`), watch (`run`: stream its text)."""
+    """One of `VERBS`: pause, resume, cancel (a `run`, or all), set_concurrency (`number`), watch (`run`).
+
+    After `watch` the watcher gets what streams (text, reasoning, tools) of that run only, beginning with `RunShown`;
+    with an empty `run` it gets that of all runs again.
+    """
 
     verb: str
     run: str = ""
@@ -235,45 +285,90 @@ class Command:
 
 
 def encode(message: Event | Command) -> str:
-    """One line of JSON, without the newline."""
-    data = asdict(message)
+    """One line of JSON, without the newline. Fields that have their default value are left out."""
+    data = _plain(message)
     if isinstance(message, Event):
         data["type"] = message.type
-        if isinstance(message, Snapshot):
-            data["planned"]["type"] = Planned.type
     return json.dumps(data, ensure_ascii=True, separators=(",", ":"))
 
 
-def decode_event(line: str) -> Event:
+def decode_event(line: str | bytes) -> Event:
     """The event in a line. Raises ValueError when it is none."""
-    return _event(json.loads(line))
+    data = json.loads(line)
+    cls = EVENTS.get(str(data.get("type"))) if isinstance(data, dict) else None
+    if cls is None:
+        raise ValueError("not an event of an execution")
+    values = dict(data)
+    try:
+        if cls is Planned:
+            return _planned(values)
+        if cls is Graded:
+            values["failed"] = _pairs(values["failed"])
+        elif cls is RunShown:
+            values["state"] = _state(values["state"])
+        elif cls is Snapshot:
+            values["planned"] = _planned(values["planned"])
+            values["states"] = tuple(_state(one) for one in values["states"])
+            values["ended_runs"] = tuple(values["ended_runs"])
+            values["progress"] = _made(Progress, values["progress"]) if values["progress"] else None
+            values["ended"] = _made(Ended, values["ended"]) if values["ended"] else None
+        return _made(cls, values)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"a broken `{data['type']}` event: {error}") from error
 
 
-def decode_command(line: str) -> Command:
+def decode_command(line: str | bytes) -> Command:
     """The command in a line. Raises ValueError when it is none."""
     data = json.loads(line)
-    if not isinstance(data, dict) or not isinstance(data.get("verb"), str):
+    if not isinstance(data, dict) or data.get("verb") not in VERBS:
         raise ValueError("not a command")
-    return Command(data["verb"], str(data.get("run", "")), int(data.get("number", 0)))
-
-
-def _event(data: Mapping[str, Any]) -> Event:
-    cls = EVENTS.get(str(data.get("type")))
-    if cls is None:
-        raise ValueError(f"unknown event {data.get('type')!r}")
-    known = {field.name for field in fields(cls)}
-    values: dict[str, Any] = {key: value for key, value in data.items() if key in known}
-    if cls is Planned:
-        values["runs"] = tuple(RunRef(**one) for one in values["runs"])
-    elif cls is Graded:
-        values["failed"] = tuple((str(name), str(why)) for name, why in values["failed"])
-    elif cls is Snapshot:
-        values["planned"] = _event({**values["planned"], "type": "planned"})
-        values["states"] = tuple(RunState(**one) for one in values["states"])
-        for key, kind in (("progress", "progress"), ("ended", "ended")):
-            if values.get(key) is not None:
-                values[key] = _event({**values[key], "type": kind})
     try:
-        return cls(**values)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+        return Command(data["verb"], str(data.get("run", "")), int(data.get("number", 0)))
+    except (TypeError, OverflowError) as error:
+        raise ValueError("not a command") from error
+
+
+_T = TypeVar("_T")
+_shapes: dict[type, tuple[tuple[str, Any], ...]] = {}
+
+
+def _shape(cls: type) -> tuple[tuple[str, Any], ...]:
+    """The fields of a dataclass with their defaults (MISSING: none); looked up once, this is a hot path."""
+    shape = _shapes.get(cls)
+    if shape is None:
+        shape = _shapes[cls] = tuple((field.name, field.default) for field in fields(cls))
+    return shape
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        plain = {}
+        for name, default in _shape(type(value)):
+            item = getattr(value, name)
+            if default is MISSING or item != default:
+                plain[name] = item if isinstance(item, (str, int, float)) else _plain(item)
+        return plain
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _made(cls: type[_T], values: Mapping[str, Any]) -> _T:
+    known = {name for name, _ in _shape(cls)}
+    return cls(**{name: value for name, value in values.items() if name in known})
+
+
+def _planned(values: Mapping[str, Any]) -> Planned:
+    return _made(Planned, {**values, "runs": tuple(_made(RunRef, one) for one in values["runs"])})
+
+
+def _state(values: Mapping[str, Any]) -> RunState:
+    plain = dict(values)
+    plain["failed"] = _pairs(plain.get("failed", ()))
+    plain["retries"] = tuple(plain.get("retries", ()))
+    plain["parts"] = tuple(_made(StreamPart, one) for one in plain.get("parts", ()))
+    return _made(RunState, plain)
+
+
+def _pairs(values: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((str(name), str(reason)) for name, reason in values)

@@ -1,0 +1,57 @@
+"""Criteria between the file, grading and the store: what people wrote, what grades, what is kept as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.grading.spec import CriterionSpec, json_like
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.model import Criterion
+
+
+def spec_of(criterion: Criterion) -> CriterionSpec:
+    """What grading needs of a criterion of a suite."""
+    return CriterionSpec(
+        name=criterion.name,
+        prototype_class=criterion.prototype_class,
+        config=criterion.config_uxon,
+        description=criterion.description,
+        expected_value=criterion.expected_value,
+        weight=criterion.weight,
+        severity=criterion.severity,
+        negate=criterion.negate,
+        pass_threshold=criterion.pass_threshold,
+    )
+
+
+def spec_to_dict(spec: CriterionSpec) -> dict[str, Any]:
+    """The spec as JSON data, as the store keeps it: its fields and its `hash`."""
+    return {
+        "name": spec.name,
+        "prototype_class": spec.prototype_class,
+        "config": json_like(spec.config),
+        "description": spec.description,
+        "expected_value": spec.expected_value,
+        "weight": spec.weight,
+        "severity": spec.severity,
+        "negate": spec.negate,
+        "pass_threshold": spec.pass_threshold,
+        "hash": spec.hash,
+    }
+
+
+def spec_from_dict(data: Mapping[str, Any]) -> CriterionSpec:
+    """The spec in what `spec_to_dict` gave. Raises KeyError when `name`, `prototype_class` or `config` is missing."""
+    return CriterionSpec(
+        name=data["name"],
+        prototype_class=data["prototype_class"],
+        config=data["config"],
+        description=data.get("description", ""),
+        expected_value=data.get("expected_value"),
+        weight=data.get("weight", 1.0),
+        severity=data.get("severity", "error"),
+        negate=data.get("negate", False),
+        pass_threshold=data.get("pass_threshold"),
+    )

@@ -1,0 +1,67 @@
+"""From what an agent left behind to what is recorded of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agenteval_tui.grading.grade import grade
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.runs.plan import RunPlan
+from agenteval_tui.transcripts.model import Transcript
+
+CANCELLED = "cancelled"
+LARGE = 200_000
+"""Characters from which grading a transcript is left to a thread: it would hold up all other runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A run's status (an outcome, or cancelled), score and results; `why`: one line on what failed first."""
+
+    status: str
+    score: float | None
+    results: tuple[CriterionResult, ...]
+    warnings: int
+    why: str
+
+    @property
+    def failed(self) -> tuple[tuple[str, str], ...]:
+        """The criteria that did not pass, with the reason."""
+        return tuple(
+            (result.criterion, result.reason)
+            for result in self.results
+            if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
+        )
+
+
+def judge(run: RunPlan, transcript: Transcript) -> Judged:
+    """Grade what the agent did. Where it did not finish there is nothing to grade: outcome error, criteria skipped."""
+    if transcript.error is not None:
+        why = transcript.error.message
+        if transcript.error.kind == CANCELLED:
+            return Judged(CANCELLED, None, (), 0, why)
+        results = tuple(_skipped(spec, "the agent did not finish") for spec in run.specs)
+        return Judged(Outcome.ERROR.value, None, results, 0, why)
+    verdict = grade(transcript, run.specs, run.variables, run.pass_threshold)
+    return Judged(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, verdict.reason)
+
+
+def is_large(transcript: Transcript) -> bool:
+    """Whether grading may take long enough to be felt by others."""
+    size = sum(len(message.content) for message in transcript.messages)
+    return size + 200 * len(transcript.tool_calls) > LARGE
+
+
+def _skipped(spec: CriterionSpec, reason: str) -> CriterionResult:
+    return CriterionResult(
+        criterion=spec.name,
+        outcome=Outcome.SKIPPED,
+        score=None,
+        severity=spec.severity,
+        weight=spec.weight,
+        negate=spec.negate,
+        prototype_class=spec.prototype,
+        criterion_hash=spec.hash,
+        reason=reason,
+    )
