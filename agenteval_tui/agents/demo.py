@@ -1,0 +1,143 @@
+"""The kind `demo`: the bundled agent `demo-rules`, a rule-based program, not an AI model."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Literal
+
+from pydantic import Field
+
+from agenteval_tui.agents.interface import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    Done,
+    Failed,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnEnded,
+    UsageReported,
+)
+from agenteval_tui.agents.options import AgentOptions, read_options
+from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
+from agenteval_tui.agents.shop.database import open_shop
+from agenteval_tui.agents.shop.dice import Dice
+from agenteval_tui.agents.shop.tools import ToolOutcome, call_tool
+from agenteval_tui.agents.shop.turns import Call, Turn
+from agenteval_tui.text.identity import canonical_json
+from agenteval_tui.transcripts.model import RunError, Usage
+
+# Seconds at pace 1, so that a person can watch.
+_THINKING = 0.09
+_PER_WORD = 0.011
+_PER_TOOL = 0.06
+
+
+class DemoOptions(AgentOptions):
+    """Options of the bundled agent."""
+
+    version: Literal["v1", "v2"] = Field("v1", description="Two versions of the program; their code differs.")
+    pace: float = Field(1.0, ge=0, description="How slowly it speaks: 1 for people who watch, 0 at once.")
+    seed: int | None = Field(None, description="One seed for all repetitions; by default each has its own.")
+
+
+class DemoAgent:
+    """Reads the customer's words by rules, calls the shop's tools on a database of its own for each run, answers.
+
+    The request's seed decides what differs between repetitions. Usage is counted in words, so it is approximate;
+    the cost is 0. `sleep` and `clock` are there for recordings, whose times must not depend on the machine.
+    """
+
+    options_model = DemoOptions
+
+    def __init__(
+        self,
+        setup: AgentSetup,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._setup = setup
+        self._options = read_options(DemoOptions, setup.name, setup.config)
+        self._sleep = sleep
+        self._clock = clock
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One conversation with the shop's assistant."""
+        options = self._options
+        if request.config:
+            options = read_options(DemoOptions, self._setup.name, request.config)
+        assistant = VERSIONS[options.version](Dice(request.seed if options.seed is None else options.seed))
+        if not any(message.role == "user" for message in request.messages):
+            yield Failed(RunError("bad_request", "the conversation has no user message", "give the test a prompt"))
+            return
+        talk = assistant.answer(request.messages)
+        read_words = words(message.content for message in request.messages)
+        shop = open_shop()
+        try:
+            turn, key = next(talk), 0
+            while True:
+                spoken = words([turn.text, *(canonical_json(dict(call.arguments)) for call in turn.calls)])
+                async for event in self._stream(turn, key, options.pace):
+                    yield event
+                yield UsageReported(Usage(read_words, spoken, cost=0.0))
+                if not turn.calls:
+                    break
+                outcomes: list[ToolOutcome] = []
+                for call in turn.calls:
+                    began = self._clock()
+                    await self._pause(_PER_TOOL, options.pace)
+                    outcome = call_tool(shop, call.name, call.arguments)
+                    yield ToolCallFinished(key, outcome.text, outcome.error, (self._clock() - began) * 1000)
+                    outcomes.append(outcome)
+                    key += 1
+                read_words += spoken + words(outcome.text for outcome in outcomes)
+                turn = talk.send(tuple(outcomes))
+            yield Done("stop", assistant.name)
+        finally:
+            talk.close()
+            shop.close()
+
+    async def check(self) -> CheckReport:
+        """It is always there: it is a part of this program."""
+        return CheckReport(True, f"demo-rules {self._options.version}: a rule-based program, not an AI model", 0.0)
+
+    async def close(self) -> None:
+        """Nothing is open between runs."""
+
+    async def _stream(self, turn: Turn, key: int, pace: float) -> AsyncIterator[AgentEvent]:
+        await self._pause(_THINKING, pace)
+        for piece in pieces(turn.text):
+            yield TextDelta(piece)
+            await self._pause(_PER_WORD, pace)
+        for number, call in enumerate(turn.calls, key):
+            yield ToolCallStarted(number, f"call_{number + 1}", call.name)
+            for piece in pieces(arguments_json(call)):
+                yield ToolArgumentsDelta(number, piece)
+                await self._pause(_PER_WORD, pace)
+        yield TurnEnded()
+
+    async def _pause(self, seconds: float, pace: float) -> None:
+        # Also at pace 0 others get their turn: a hundred of these may run in one loop.
+        await self._sleep(seconds * pace)
+
+
+def arguments_json(call: Call) -> str:
+    """The call's arguments as they stand on the wire."""
+    return canonical_json(dict(call.arguments))
+
+
+def pieces(text: str) -> list[str]:
+    """A text in words with the white space behind them, as it is streamed."""
+    return re.findall(r"\S+\s*|\s+", text)
+
+
+def words(texts: Iterable[str]) -> int:
+    """How many words there are: an approximation of tokens."""
+    return sum(len(text.split()) for text in texts)
