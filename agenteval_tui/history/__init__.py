@@ -1,1 +1,1 @@
-"""The run history: one SQLite file."""
+"""The run history: one SQLite file with everything that was ever run, its criteria, verdicts and transcripts."""

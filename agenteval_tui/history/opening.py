@@ -1,0 +1,212 @@
+"""From a path to a file that is ready: made, checked, migrated, mended."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from agenteval_tui.history import schema
+from agenteval_tui.history.connect import (
+    connect_reader,
+    connect_writer,
+    prepare_file,
+    use_wal,
+)
+from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_damage
+from agenteval_tui.history.liveness import is_alive
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that is ready to be used, and how. `immutable`: its folder can't be written."""
+
+    path: Path
+    read_only: bool
+    immutable: bool
+    wal: bool
+    notices: tuple[str, ...]
+
+
+def open_file(path: Path, *, read_only: bool = False) -> Opened:
+    """Make `path` ready. Raises HistoryError."""
+    path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - resolve() would follow links
+    if read_only:
+        return _open_read_only(path, ())
+    prepare_file(path)
+    notices: list[str] = []
+    try:
+        try:
+            return _open_for_writing(path, notices)
+        except DamagedError:
+            from agenteval_tui.history.rescue import rescue
+
+            notices.append(rescue(path, still_damaged=lambda: not _is_sound(path)))
+            return _open_for_writing(path, notices)
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="opened") from error
+
+
+def _open_for_writing(path: Path, notices: list[str]) -> Opened:
+    try:
+        # Short: another process that opens the file at the same moment is done at once.
+        connection = connect_writer(path, wal=True)
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="opened") from error
+    try:
+        version = _check(connection, path)
+        if version > schema.newest():
+            return _open_read_only(path, tuple(notices))
+        wal, notice = use_wal(connection, path)
+        if notice:
+            notices.append(notice)
+        if version < schema.newest():
+            if version > 0:
+                notices.append(_back_up(connection, path, version))
+            schema.migrate(connection)
+        _interrupt_dead(connection)
+        return Opened(path, False, False, wal, tuple(notices))
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="opened") from error
+    finally:
+        connection.close()
+
+
+def _open_read_only(path: Path, notices: tuple[str, ...]) -> Opened:
+    if not path.is_file():
+        raise HistoryError("there is no history file", where=str(path), mend="run a suite first: agenteval run PATH")
+    problem: sqlite3.Error | None = None
+    for immutable in (False, True):
+        try:
+            connection = connect_reader(path, immutable=immutable)
+        except sqlite3.Error as error:
+            problem = error
+            continue
+        try:
+            version = _check(connection, path)
+        except sqlite3.Error as error:
+            problem = error
+            continue
+        finally:
+            connection.close()
+        if version == 0:
+            raise HistoryError("the history file is empty", where=str(path), mend="run a suite first")
+        if version < schema.newest():
+            raise HistoryError(
+                f"the history file has the old version {version}",
+                where=str(path),
+                mend="open it once with write permission: that brings it up to date",
+            )
+        if version > schema.newest():
+            notices += (
+                f"the history file was written by a newer agenteval (file version {version}, this program knows "
+                f"{schema.newest()}): it is open for reading only; update agenteval to add runs",
+            )
+        if immutable:
+            notices += ("the history's folder can't be written: runs that end now elsewhere are not seen",)
+        return Opened(path, True, immutable, False, notices)
+    assert problem is not None
+    raise explain(problem, path, doing="read") from problem
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """The file's version, after a look whether it is ours and whole, as far as a glance tells.
+
+    A full check of a large file takes seconds: it is made when damage was met before (`mark_damaged`).
+    """
+    version = schema.version_of(connection)
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if tables and application != schema.APPLICATION_ID:
+        raise HistoryError(
+            "this is another program's database, not a history file",
+            where=str(path),
+            mend="name another file with --db",
+        )
+    if version == 0 or version > schema.newest():  # what a newer one looks like inside is not ours to judge
+        return version
+    log = Path(f"{path}-wal")
+    if not log.exists() or log.stat().st_size == 0:
+        pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
+        if path.stat().st_size < pages * size:
+            raise DamagedError("the history file is damaged: its end is missing", where=str(path))
+    try:
+        for table in sorted(tables):
+            if not table.startswith(("sqlite_", "search")):
+                connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
+        for table in ("executions", "runs", "transcripts"):
+            connection.execute(f"SELECT max(id) FROM {table}").fetchone()
+        connection.execute("SELECT rowid FROM search WHERE search MATCH 'a' LIMIT 1").fetchone()
+        if _mark(path).exists():
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise DamagedError(f"the history file is damaged: {found}", where=str(path))
+            _mark(path).unlink(missing_ok=True)
+    except sqlite3.OperationalError as error:
+        if is_damage(error) or "no such table" not in str(error):
+            raise
+        raise DamagedError(f"the history file is damaged: {error}", where=str(path)) from error
+    return version
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether the file can be opened after all: another process may have mended it in the meantime."""
+    try:
+        connection = connect_writer(path, wal=True)
+    except sqlite3.Error:
+        return False
+    try:
+        _check(connection, path)
+    except (sqlite3.DatabaseError, HistoryError):
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def _mark(path: Path) -> Path:
+    return Path(f"{path}.check")
+
+
+def mark_damaged(path: Path) -> None:
+    """Damage was met while reading: the next opening checks the whole file."""
+    try:
+        os.close(os.open(_mark(path), os.O_WRONLY | os.O_CREAT, 0o600))
+    except OSError:  # a folder that can't be written: then nothing can be mended there either
+        pass
+
+
+def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> str:
+    """Copy the file before its tables change. Returns the notice."""
+    copy = Path(f"{path}.version-{version}-{time.strftime('%Y%m%d-%H%M%S')}")
+    os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    target = sqlite3.connect(copy)
+    try:
+        connection.backup(target)
+    finally:
+        target.close()
+    return f"the history file was brought from version {version} to {schema.newest()}; the old one is kept as {copy}"
+
+
+def _interrupt_dead(connection: sqlite3.Connection) -> None:
+    """Executions whose process died are interrupted; what was in flight goes back to the queue (for `resume`)."""
+    running = connection.execute("SELECT id, owner FROM executions WHERE status = 'running'").fetchall()
+    dead = [execution for execution, owner in running if not is_alive(owner)]
+    if not dead:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    for execution in dead:
+        connection.execute(
+            "UPDATE executions SET status = 'interrupted', message = 'the process that ran it ended without a word',"
+            " finished_ms = (SELECT max(started_ms + coalesce(duration_ms, 0)) FROM runs WHERE execution = ?1)"
+            " WHERE id = ?1 AND status = 'running'",
+            (execution,),
+        )
+        connection.execute(
+            "UPDATE runs SET status = 'queued' WHERE execution = ? AND status IN ('running', 'grading')", (execution,)
+        )
+    connection.execute("COMMIT")

@@ -1,0 +1,210 @@
+"""What goes into the history and what comes out: plain frozen rows. Times are milliseconds since 1970 (UTC)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.model import Transcript
+
+HEAD = 240  # characters of a prompt, an answer or a reason that lists show
+ENDED = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
+SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRecord:
+    """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one)."""
+
+    id: str
+    title: str
+    kind: str
+    source: str
+    suite_keys: tuple[str, ...]
+    started_ms: int
+    batch_id: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    pid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run that is going to be. `criteria` are the hashes of `specs` (the criteria as JSON), in order.
+
+    `position` counts from 0 within the execution and is the order in which runs are shown.
+    """
+
+    id: str
+    execution_id: str
+    position: int
+    suite_key: str
+    suite_name: str
+    test_id: str
+    test_name: str
+    variation: str = ""
+    row: int = 0
+    repetition: int = 1
+    agent: str = ""
+    prompt: str = ""
+    tags: tuple[str, ...] = ()
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    criteria: tuple[str, ...] = ()
+    specs: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """How a run ended. `status` is an outcome or "cancelled"; `why` one line on what failed first."""
+
+    run_id: str
+    status: str
+    score: float | None
+    started_ms: int | None
+    duration_ms: float | None
+    attempts: int
+    transcript: Transcript
+    results: tuple[CriterionResult, ...] = ()
+    warnings: int = 0
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRow:
+    """An execution with its totals. `status`: running, finished, cancelled, failed, interrupted (its process died).
+
+    `runs` counts all planned runs; tokens and `cost` (None: never measured) add up over the ended ones. `suites` and
+    `agents` are names joined by commas, for lists. `rowid` grows with every execution and is the key to page by.
+    """
+
+    rowid: int
+    id: str
+    title: str
+    kind: str
+    source: str
+    status: str
+    started_ms: int
+    finished_ms: int | None
+    message: str
+    runs: int
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    cancelled: int
+    needs_review: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    suites: str
+    agents: str
+    suite_keys: tuple[str, ...] = ()
+    batch_id: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> int:
+        """Runs that have an outcome or were cancelled."""
+        return self.passed + self.failed + self.errors + self.skipped + self.cancelled + self.needs_review
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as lists show it. `prompt_head`, `output_head` and `why` are cut to `HEAD` characters."""
+
+    rowid: int
+    id: str
+    execution_id: str
+    position: int
+    suite_key: str
+    suite_name: str
+    test_id: str
+    test_name: str
+    variation: str
+    row: int
+    repetition: int
+    agent: str
+    status: str
+    score: float | None
+    started_ms: int | None
+    duration_ms: float | None
+    attempts: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    prompt_head: str
+    output_head: str
+    why: str
+    error_kind: str
+    error_message: str
+    variables: Mapping[str, Any]
+    tags: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    warnings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionSummary:
+    """A criterion over the runs of the summary's window: how many it judged, how many passed, the last outcome."""
+
+    n: int
+    passed: int
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class TestSummary:
+    """The last `SUMMARY_WINDOW` ended runs of a test (cancelled ones count as never made).
+
+    `n`, `passed`, `errors`, `p50_ms`, `cost` (mean a run) and `criteria` (by name) are of these runs only, because
+    older ones say little about the test as it is now; `total` counts all ended runs ever. `recent` holds their
+    outcomes, newest last.
+    """
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    test_id: str
+    n: int
+    passed: int
+    errors: int
+    recent: tuple[str, ...]
+    last_ms: int | None
+    p50_ms: float | None
+    cost: float | None
+    criteria: Mapping[str, CriterionSummary]
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs: all conditions that are given must hold. `text` is searched in prompts, answers and tool calls.
+
+    In `text`, words must all occur, "quoted words" in that order, and the last word may be the start of one.
+    """
+
+    text: str = ""
+    outcomes: tuple[str, ...] = ()
+    suite_key: str = ""
+    test_id: str = ""
+    agent: str = ""
+    execution_id: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Totals over the whole history, from maintained figures."""
+
+    executions: int
+    runs: int
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    cancelled: int
+    needs_review: int
+    tests: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None

@@ -1,0 +1,131 @@
+"""The tables, as numbered migrations. A file's number is SQLite's `user_version`.
+
+Statements of a migration never change once released; what changes gets the next number.
+Every table has an integer as its first key column: the rescue of damaged files walks along it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+APPLICATION_ID = 0x41474556  # "AGEV" in the file's header: says that the file is ours
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Brings a file from version `number - 1` to `number`."""
+
+    number: int
+    title: str
+    statements: tuple[str, ...]
+
+
+_FIRST = (
+    "CREATE TABLE suites (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL)",
+    # `ended` counts all ended runs of the test, so that no list has to count them.
+    """CREATE TABLE tests (
+        id INTEGER PRIMARY KEY, suite INTEGER NOT NULL, test_id TEXT NOT NULL, name TEXT NOT NULL,
+        ended INTEGER NOT NULL DEFAULT 0, UNIQUE (suite, test_id))""",
+    # Every version of every criterion, by content hash.
+    "CREATE TABLE criteria (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, spec TEXT, first_ms INTEGER NOT NULL)",
+    # `owner` names the process that does the work (see liveness.py); totals are maintained with every commit.
+    """CREATE TABLE executions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, kind TEXT NOT NULL,
+        source TEXT NOT NULL, status TEXT NOT NULL, started_ms INTEGER NOT NULL, finished_ms INTEGER,
+        message TEXT NOT NULL DEFAULT '', batch_id TEXT, options TEXT NOT NULL, suite_keys TEXT NOT NULL,
+        suites TEXT NOT NULL DEFAULT '[]', agents TEXT NOT NULL DEFAULT '[]', owner TEXT NOT NULL,
+        runs INTEGER NOT NULL DEFAULT 0, passed INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
+        errors INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0, cancelled INTEGER NOT NULL DEFAULT 0,
+        needs_review INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
+        output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL)""",
+    "CREATE INDEX executions_running ON executions (status) WHERE status = 'running'",
+    # What repetitions of a test have in common: stored once.
+    """CREATE TABLE plans (
+        id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, prompt TEXT NOT NULL, prompt_head TEXT NOT NULL,
+        tags TEXT NOT NULL, variables TEXT NOT NULL, criteria TEXT NOT NULL)""",
+    # AUTOINCREMENT: a number is never used again, so that a page key or a search hit never means another run.
+    """CREATE TABLE runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, execution INTEGER NOT NULL,
+        position INTEGER NOT NULL, test INTEGER NOT NULL, plan INTEGER NOT NULL, variation TEXT NOT NULL,
+        row INTEGER NOT NULL, repetition INTEGER NOT NULL, agent TEXT NOT NULL, status TEXT NOT NULL, score REAL,
+        started_ms INTEGER, duration_ms REAL, attempts INTEGER NOT NULL DEFAULT 0, warnings INTEGER NOT NULL DEFAULT 0,
+        input_tokens INTEGER, output_tokens INTEGER, cost REAL, transcript INTEGER,
+        output_head TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '', error_kind TEXT NOT NULL DEFAULT '',
+        error_message TEXT NOT NULL DEFAULT '')""",
+    "CREATE INDEX runs_of_execution ON runs (execution, position)",
+    "CREATE INDEX runs_of_test ON runs (test)",
+    "CREATE INDEX runs_of_transcript ON runs (transcript) WHERE transcript IS NOT NULL",
+    # Holds all that lists filter by, so that a filter reads a narrow index and not 100,000 wide rows.
+    "CREATE INDEX runs_facets ON runs (status, agent, test, execution)",
+    "CREATE TABLE transcripts (id INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL)",
+    """CREATE TABLE tool_calls (
+        transcript INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, arguments TEXT NOT NULL,
+        status TEXT NOT NULL, duration_ms REAL, PRIMARY KEY (transcript, position)) WITHOUT ROWID""",
+    "CREATE INDEX tool_calls_by_name ON tool_calls (name)",
+    """CREATE TABLE criterion_results (
+        run INTEGER NOT NULL, position INTEGER NOT NULL, criterion INTEGER, name TEXT NOT NULL, outcome TEXT NOT NULL,
+        score REAL, source TEXT NOT NULL DEFAULT '', PRIMARY KEY (run, position)) WITHOUT ROWID""",
+    # All results of a run with their metric results and evidence: one compressed JSON.
+    "CREATE TABLE evidence (run INTEGER PRIMARY KEY, data BLOB NOT NULL)",
+    """CREATE TABLE labels (
+        id INTEGER PRIMARY KEY, run INTEGER NOT NULL, criterion INTEGER, rating INTEGER,
+        comment TEXT NOT NULL DEFAULT '', who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL)""",
+    "CREATE INDEX labels_of_run ON labels (run)",
+    """CREATE TABLE baselines (
+        id INTEGER PRIMARY KEY, test INTEGER NOT NULL UNIQUE, execution INTEGER, run INTEGER,
+        who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL)""",
+    """CREATE TABLE triage (
+        id INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE, decision TEXT NOT NULL, note TEXT NOT NULL DEFAULT '',
+        who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL)""",
+    """CREATE TABLE quarantines (
+        id INTEGER PRIMARY KEY, test INTEGER NOT NULL, criterion TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT '', until_ms INTEGER, who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL)""",
+    """CREATE TABLE imports (
+        id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, execution INTEGER NOT NULL, path TEXT NOT NULL,
+        at_ms INTEGER NOT NULL)""",
+    # Contentless: the texts are in the transcripts already. Rows are taken out by giving the same texts again
+    # (blobs.search_document); runs are found by rowid, newest first, so no sizes are kept for ranking.
+    """CREATE VIRTUAL TABLE search USING fts5 (
+        prompt, answer, tools, content='', columnsize=0, tokenize="unicode61 remove_diacritics 2")""",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, "the first tables", _FIRST),)
+
+
+def newest() -> int:
+    """The version that this program writes."""
+    return MIGRATIONS[-1].number
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The file's version; 0 for a new file."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, *, upto: int | None = None) -> list[int]:
+    """Bring the file up to `upto` (default: `newest()`) in one transaction, all of it or nothing.
+
+    Returns the numbers applied.
+
+    The connection must be in autocommit mode. Raises sqlite3.Error; the file is then as it was.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Asked again under the lock: another process may have migrated in the meantime.
+        version = version_of(connection)
+        applied = []
+        for migration in MIGRATIONS:
+            if version < migration.number <= (newest() if upto is None else upto):
+                for statement in migration.statements:
+                    connection.execute(statement)
+                applied.append(migration.number)
+        if applied:
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {applied[-1]}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return applied

@@ -1,0 +1,60 @@
+"""From what people type, and from a filter, to SQL."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import re
+
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.rows import RunFilter
+
+_PART = re.compile(r'"([^"]*)"?|(\S+)')
+
+
+def match_expression(text: str) -> str:
+    """`text` as an FTS5 expression that can't be malformed: every word quoted, all must occur; "" when it has none.
+
+    Words in double quotes are a phrase. The last word, when it is not in quotes, also finds longer words.
+    """
+    text = clean(text).replace("\0", " ")
+    parts: list[str] = []
+    prefix = False
+    for match in _PART.finditer(text):
+        phrase, word = match.group(1), match.group(2)
+        term = (word if phrase is None else phrase).replace('"', " ")
+        # A term without a letter or digit has no tokens: FTS5 would make it match nothing, or everything.
+        if any(char.isalnum() for char in term):
+            parts.append(f'"{term}"')
+            prefix = phrase is None
+    if not parts:
+        return ""
+    return " AND ".join(parts) + (" *" if prefix and not text[-1:].isspace() else "")
+
+
+def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
+    """The conditions of a filter over table `runs` and the values for their `?`, in order; `text` is not among them."""
+    conditions: list[str] = []
+    values: list[str] = []
+    if wanted.outcomes:
+        conditions.append(f"status IN ({','.join('?' * len(wanted.outcomes))})")
+        values.extend(wanted.outcomes)
+    if wanted.agent:
+        conditions.append("agent = ?")
+        values.append(wanted.agent)
+    if wanted.suite_key or wanted.test_id:
+        inner: list[str] = []
+        if wanted.suite_key:
+            inner.append("suite = (SELECT id FROM suites WHERE key = ?)")
+            values.append(wanted.suite_key)
+        if wanted.test_id:
+            inner.append("test_id = ?")
+            values.append(wanted.test_id)
+        conditions.append(f"test IN (SELECT id FROM tests WHERE {' AND '.join(inner)})")
+    if wanted.execution_id:
+        conditions.append("execution = (SELECT id FROM executions WHERE uid = ?)")
+        values.append(wanted.execution_id)
+    if wanted.kind:
+        conditions.append("execution IN (SELECT id FROM executions WHERE kind = ?)")
+        values.append(wanted.kind)
+    return conditions, [clean(value) for value in values]

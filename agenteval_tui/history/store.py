@@ -1,0 +1,286 @@
+"""The history as the rest of the program sees it: one object, any thread."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history import operations, queries, summaries
+from agenteval_tui.history.blobs import unpack_results, unpack_transcript
+from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
+from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_busy
+from agenteval_tui.history.opening import Opened, mark_damaged, open_file
+from agenteval_tui.history.rows import (
+    Counts,
+    ExecutionRecord,
+    ExecutionRow,
+    PlannedRun,
+    RunEnded,
+    RunFilter,
+    RunRow,
+    TestSummary,
+)
+from agenteval_tui.history.writer import Operation, Writer
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Transcript
+
+_T = TypeVar("_T")
+_TRANSCRIPTS = 200  # fetched at a time
+_IMPORTED = 500  # runs written at a time
+
+
+class Store:
+    """The open history file.
+
+    Writing methods return at once; their future is done when the data is on the disk, or holds a HistoryError.
+    Reading methods raise HistoryError when the file can't be read and AgentevalError for a name that fits nothing;
+    they never wait for the writer. Everything may be called from any thread.
+    """
+
+    def __init__(self, opened: Opened) -> None:
+        self.path: Path = opened.path
+        self.notices: tuple[str, ...] = opened.notices
+        self.read_only: bool = opened.read_only
+        self._immutable = opened.immutable
+        self._local = threading.local()
+        self._readers: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._guard = threading.Lock()
+        self._closed = False
+        path, wal = opened.path, opened.wal
+        self._writer = None if opened.read_only else Writer(path, lambda: connect_writer(path, wal=wal))
+
+    @classmethod
+    def open(cls, path: Path | str, *, read_only: bool = False) -> Store:
+        """Open the file, making or mending it as needed; `.notices` says what a person should know about that.
+
+        Raises HistoryError: no permission, not a history file, locked, disk full.
+        """
+        return cls(open_file(Path(path), read_only=read_only))
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what waits, then close. May be called more than once."""
+        if self._writer is not None:
+            self._writer.close()
+        with self._guard:
+            self._closed = True
+            for connection in list(self._readers):
+                connection.close()
+
+    # Writing
+
+    def begin_execution(self, record: ExecutionRecord, runs: Sequence[PlannedRun]) -> Future[None]:
+        """Store an execution as running, its runs as queued, and its criteria."""
+        return self._submit(operations.Begin(record, runs))
+
+    def add_runs(self, execution_id: str, runs: Sequence[PlannedRun]) -> Future[None]:
+        """More planned runs of an execution."""
+        return self._submit(operations.AddRuns(execution_id, runs))
+
+    def run_started(self, run_id: str, attempt: int, at_ms: int) -> Future[None]:
+        """A run is running. Says nothing of a run that has ended."""
+        return self._submit(operations.Started(run_id, attempt, at_ms))
+
+    def run_ended(self, ended: RunEnded) -> Future[None]:
+        """Store a run's end with transcript and results. Of a run that had ended before, the new end replaces it."""
+        return self._submit(operations.End(ended))
+
+    def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
+        """`status`: finished, cancelled (what has not ended is cancelled too), failed or interrupted."""
+        return self._submit(operations.EndExecution(execution_id, status, message))
+
+    def record_import(self, digest: str, execution_id: str, path: str) -> Future[None]:
+        """Remember that a file with this digest became this execution."""
+        return self._submit(operations.Imported(digest, execution_id, path))
+
+    def delete_execution(self, execution_id: str) -> Future[int]:
+        """Delete an execution with its runs, and the transcripts that no other run has. Gives the number of runs."""
+        return self._submit(operations.DeleteExecution(execution_id))
+
+    def import_runs(
+        self,
+        record: ExecutionRecord,
+        runs: Iterable[tuple[PlannedRun, RunEnded]],
+        *,
+        digest: str = "",
+        path: str = "",
+        on_progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Store a whole execution that happened elsewhere; blocks. Returns the number of runs.
+
+        `runs` is read as a stream. If it raises, or a run can't be stored, what was written of it is deleted again.
+        """
+        waiting: list[Future[None]] = [self.begin_execution(record, ())]
+        done = 0
+        try:
+            for chunk in _chunks(runs, _IMPORTED):
+                waiting.append(self.add_runs(record.id, [planned for planned, _ in chunk]))
+                waiting.extend(self.run_ended(ended) for _, ended in chunk)
+                # One chunk is written while the next is read.
+                ahead = len(chunk) + 1
+                for future in waiting[:-ahead]:
+                    future.result()
+                del waiting[:-ahead]
+                done += len(chunk)
+                if on_progress is not None:
+                    on_progress(done)
+            waiting.append(self.end_execution(record.id, "finished"))
+            if digest:
+                waiting.append(self.record_import(digest, record.id, path))
+            for future in waiting:
+                future.result()
+        except BaseException:
+            self.delete_execution(record.id).result()
+            raise
+        return done
+
+    def flush(self) -> None:
+        """Block until everything that was given before is on the disk (or has failed)."""
+        if self._writer is not None:
+            self._submit(operations.Nothing()).result()
+
+    # Reading
+
+    def executions(self, limit: int = 200, before: int | None = None) -> list[ExecutionRow]:
+        """Newest first; for the next page give the rowid of the last row as `before`."""
+        return self._read(lambda c: queries.executions(c, limit, before))
+
+    def execution(self, ref: str) -> ExecutionRow:
+        """By id, a unique start of at least four characters, or "last". Raises AgentevalError."""
+        return self._read(lambda c: queries.execution(c, ref))
+
+    def execution_ids(self, wanted: RunFilter | None = None) -> array[int]:
+        """Rowids of executions that have a run that fits, newest first; no filter: all."""
+        return self._read(lambda c: queries.execution_ids(c, wanted or RunFilter()))
+
+    def execution_rows(self, rowids: Sequence[int]) -> list[ExecutionRow]:
+        """In the given order; deleted ones are left out."""
+        return self._read(lambda c: queries.execution_rows(c, rowids))
+
+    def run_ids(self, wanted: RunFilter | None = None) -> array[int]:
+        """Rowids of runs that fit, newest first; no filter: all."""
+        return self._read(lambda c: queries.run_ids(c, wanted or RunFilter()))
+
+    def run_rows(self, rowids: Sequence[int]) -> list[RunRow]:
+        """In the given order; deleted ones are left out."""
+        return self._read(lambda c: queries.run_rows(c, rowids))
+
+    def runs_of_execution(self, execution_id: str) -> list[RunRow]:
+        """In the order of the plan; no such execution: an empty list."""
+        return self._read(lambda c: queries.runs_of_execution(c, execution_id))
+
+    def runs_of_test(self, suite_key: str, test_id: str, limit: int = 1000) -> list[RunRow]:
+        """The newest runs of a test, newest first."""
+        return self._read(lambda c: queries.runs_of_test(c, suite_key, test_id, limit))
+
+    def run(self, ref: str) -> RunRow:
+        """By id, or a unique start or end of at least four characters. Raises AgentevalError."""
+        return self._read(lambda c: queries.run(c, ref))
+
+    def transcript(self, run_id: str) -> Transcript:
+        """What the agent did; an empty transcript for a run that has not ended. Raises AgentevalError: no such run."""
+        found = self._read(lambda c: queries.transcript_blob(c, run_id))
+        if found is None:
+            raise AgentevalError(f"there is no run {run_id} in the history", mend="see agenteval history")
+        data, has_one = found
+        if data is None:
+            if has_one:
+                raise HistoryError(f"the transcript of run {run_id} was lost", where=str(self.path))
+            return Transcript()
+        return self._unpacked(unpack_transcript, data)
+
+    def transcripts(self, run_ids: Iterable[str]) -> Iterator[tuple[str, Transcript]]:
+        """Transcripts of many runs, in the given order, decoded as asked for; runs without one are left out."""
+        for chunk in _chunks(run_ids, _TRANSCRIPTS):
+            blobs = self._read(lambda c, chunk=chunk: queries.transcript_blobs(c, chunk))  # type: ignore[misc]
+            for run_id in chunk:
+                if run_id in blobs:
+                    yield run_id, self._unpacked(unpack_transcript, blobs[run_id])
+
+    def results(self, run_id: str) -> tuple[CriterionResult, ...]:
+        """The criterion results with metrics and evidence; () while there are none. AgentevalError: no such run."""
+        data = self._read(lambda c: queries.evidence_blob(c, run_id))
+        return () if data is None else self._unpacked(unpack_results, data)
+
+    def criterion(self, content_hash: str) -> dict[str, Any] | None:
+        """The version of a criterion with this hash, as JSON; None: never stored."""
+        return self._read(lambda c: queries.criterion(c, content_hash))
+
+    def test_summaries(self, suite_key: str) -> dict[str, TestSummary]:
+        """How the tests of a suite did lately, by test id; tests without an ended run are left out."""
+        return self._read(lambda c: summaries.test_summaries(c, suite_key))
+
+    def imported(self, digest: str) -> str | None:
+        """The id of the execution that a file with this digest became; None: not imported yet."""
+        return self._read(lambda c: queries.imported(c, digest))
+
+    def counts(self) -> Counts:
+        """Totals over the whole history."""
+        return self._read(queries.counts)
+
+    def _submit(self, operation: Operation) -> Future[Any]:
+        if self._writer is not None:
+            return self._writer.submit(operation)
+        future: Future[Any] = Future()
+        future.set_exception(
+            HistoryError(
+                "the history is open for reading only", where=str(self.path), mend="name another file with --db"
+            )
+        )
+        return future
+
+    def _reader(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            with self._guard:
+                if self._closed:
+                    raise HistoryError("the history is closed already", where=str(self.path))
+                connection = connect_reader(self.path, immutable=self._immutable)
+                self._readers.add(connection)
+            self._local.connection = connection
+        return connection
+
+    def _read(self, query: Callable[[Connection], _T]) -> _T:
+        for attempt in (1, 2):
+            try:
+                return query(self._reader())
+            except sqlite3.ProgrammingError as error:
+                raise HistoryError("the history is closed already", where=str(self.path)) from error
+            except sqlite3.Error as error:
+                if is_busy(error) and attempt == 1:
+                    continue
+                said = explain(error, self.path, doing="read")
+                if isinstance(said, DamagedError):
+                    mark_damaged(self.path)
+                raise said from error
+        raise AssertionError
+
+    def _unpacked(self, unpack: Callable[[bytes], _T], data: bytes) -> _T:
+        try:
+            return unpack(data)
+        except ValueError as error:
+            raise HistoryError(f"what is stored of this run can't be read: {error}", where=str(self.path)) from error
+
+
+def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    chunk: list[_T] = []
+    for item in items:
+        chunk.append(item)
+        if len(chunk) >= size:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

@@ -1,0 +1,207 @@
+"""The one thread of a process that writes: takes what is waiting, writes it in one transaction, then says so.
+
+A future is done only when its operation is on the disk. While one commit is on its way to the disk the next batch
+gathers, so that thousands of runs a second need only some hundred commits.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import atexit
+import queue
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from pathlib import Path
+from typing import Any, Protocol
+
+from agenteval_tui.history.errors import HistoryError, explain, is_busy, result_code
+from agenteval_tui.text.problems import AgentevalError
+
+_BATCH = 512  # operations in one transaction
+_TRIES = 3  # of a batch, when another process holds the lock longer than a connection waits
+
+
+class Totals:
+    """What a batch adds to the maintained totals; written once, before its commit."""
+
+    def __init__(self) -> None:
+        self.executions: dict[int, dict[str, float]] = {}
+        self.tests: dict[int, int] = {}
+
+    def add(self, execution: int, column: str, number: float) -> None:
+        """Add `number` to `column` of an execution."""
+        columns = self.executions.setdefault(execution, {})
+        columns[column] = columns.get(column, 0) + number
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Bring the totals into the file."""
+        for execution, columns in self.executions.items():
+            sets = ", ".join(f"{name} = coalesce({name}, 0) + ?" for name in columns)
+            connection.execute(
+                f"UPDATE executions SET {sets} WHERE id = ?",
+                (*columns.values(), execution),
+            )
+        connection.executemany(
+            "UPDATE tests SET ended = ended + ? WHERE id = ?", [(number, test) for test, number in self.tests.items()]
+        )
+
+
+class Operation(Protocol):
+    """Something to be written. May be applied more than once: a transaction that failed is done again."""
+
+    def prepare(self) -> None:
+        """What needs no lock: encoding, compressing. Called once."""
+        ...
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> Any:
+        """Write, within the batch's transaction; the value becomes the future's result."""
+        ...
+
+
+class Writer:
+    """Owns the writing connection and its thread. The thread starts with the first operation."""
+
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path = path
+        self._connect = connect
+        self._queue: queue.SimpleQueue[tuple[Operation, Future[Any]] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        _open_writers.add(self)
+
+    def submit(self, operation: Operation) -> Future[Any]:
+        """Queue an operation. The future holds a HistoryError when it could not be written; nothing raises here."""
+        future: Future[Any] = Future()
+        with self._lock:
+            if self._closed:
+                future.set_exception(HistoryError("the history is closed already", where=str(self._path)))
+                return future
+            if self._thread is None:
+                # A daemon, so that a program that forgot to close can end; `close` at exit still writes what waits.
+                self._thread = threading.Thread(target=self._work, name="history-writer", daemon=True)
+                self._thread.start()
+            self._queue.put((operation, future))
+        return future
+
+    def close(self) -> None:
+        """Write what waits, then end the thread. May be called more than once."""
+        with self._lock:
+            self._closed = True
+            thread, self._thread = self._thread, None
+            if thread is not None:
+                self._queue.put(None)
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _work(self) -> None:
+        connection: sqlite3.Connection | None = None
+        going = True
+        while going:
+            batch = []
+            item = self._queue.get()
+            while True:
+                if item is None:
+                    going = False
+                    break
+                batch.append(item)
+                if len(batch) >= _BATCH:
+                    break
+                try:
+                    item = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+            ready = [(operation, future) for operation, future in batch if self._prepared(operation, future)]
+            if not ready:
+                continue
+            try:
+                connection = connection or self._connect()
+            except sqlite3.Error as error:
+                for _, future in ready:
+                    _fail(future, explain(error, self._path, doing="written"))
+                continue
+            self._write(connection, ready)
+        if connection is not None:
+            connection.close()
+
+    def _prepared(self, operation: Operation, future: Future[Any]) -> bool:
+        try:
+            operation.prepare()
+        except Exception as error:
+            _fail(future, self._said(error))
+            return False
+        return True
+
+    def _write(self, connection: sqlite3.Connection, batch: list[tuple[Operation, Future[Any]]]) -> None:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                values = self._transaction(connection, [operation for operation, _ in batch])
+            except Exception as error:
+                if isinstance(error, sqlite3.Error) and is_busy(error) and tries < _TRIES:
+                    continue
+                if len(batch) > 1 and not _hits_all(error):
+                    # One of them is at fault: write each by itself, so that it takes no other down.
+                    for one in batch:
+                        self._write(connection, [one])
+                    return
+                for _, future in batch:
+                    _fail(future, self._said(error))
+                return
+            for (_, future), value in zip(batch, values, strict=True):
+                _finish(future, value)
+            return
+
+    @staticmethod
+    def _transaction(connection: sqlite3.Connection, operations: list[Operation]) -> list[Any]:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            totals = Totals()
+            values = [operation.apply(connection, totals) for operation in operations]
+            totals.write(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return values
+
+    def _said(self, error: Exception) -> AgentevalError:
+        if isinstance(error, AgentevalError):
+            return error
+        if isinstance(error, sqlite3.Error):
+            return explain(error, self._path, doing="written")
+        return HistoryError(f"this can't be stored: {error}", where=str(self._path))
+
+
+def _hits_all(error: Exception) -> bool:
+    """Whether every other operation would fail in the same way: the disk, the lock, the file."""
+    return isinstance(error, sqlite3.Error) and result_code(error) not in (0, 1, 18, 19, 20, 25)
+
+
+def _finish(future: Future[Any], value: Any) -> None:
+    try:
+        future.set_result(value)
+    except InvalidStateError:  # given up by whoever waited; it is written all the same
+        pass
+
+
+def _fail(future: Future[Any], error: Exception) -> None:
+    try:
+        future.set_exception(error)
+    except InvalidStateError:
+        pass
+
+
+_open_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for writer in list(_open_writers):
+        writer.close()
