@@ -1,0 +1,95 @@
+"""The user's agents.yaml, and which configuration a name stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.suites.decode import did_you_mean
+from agenteval_tui.suites.environment import environment_for, expand
+from agenteval_tui.suites.load import decode_utf8, read_agents, read_bytes
+from agenteval_tui.suites.model import AgentConfig, Suite
+from agenteval_tui.suites.places import LineIndex
+from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
+from agenteval_tui.suites.yaml_tree import compose, is_null, resolve
+from agenteval_tui.text.problems import AgentevalError, Problem
+
+__all__ = ["agents_path", "environment_for", "expand", "load_agents", "read_agents_file", "resolve_agent"]
+
+
+def agents_path(config_dir: Path) -> Path:
+    """Where the user's agents are configured."""
+    return config_dir / "agents.yaml"
+
+
+def load_agents(config_dir: Path) -> dict[str, AgentConfig]:
+    """The agents of agents.yaml, by name; {} when there is no such file. Not expanded.
+
+    Raises `AgentevalError` with the first problem (and how many more there are); `read_agents_file` gives them all.
+    """
+    agents, problems = read_agents_file(agents_path(config_dir))
+    if problems:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        where = f"{first.file}:{first.line}:{first.column}"
+        raise AgentevalError(first.message + more, where=where, mend=first.fix or "")
+    return agents
+
+
+def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem, ...]]:
+    """The agents of a file that are right, and all that is wrong in it. ({}, ()) when there is no such file.
+
+    The file is `agents: {name: {kind: ...}}`, or the names at the top. Raises `AgentevalError` when it can't be read.
+    """
+    if not path.exists():
+        return {}, ()
+    text = decode_utf8(read_bytes(path), path)
+    places = LineIndex(text)
+    problems: list[Problem] = []
+
+    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        line, column = places.line_and_column(start)
+        end_line, end_column = places.line_and_column(end)
+        problems.append(Problem(str(path), line, column, end_line, end_column, "error", code, message, fix))
+
+    root, _ = compose(text, report)
+    if root is None or is_null(root):
+        return {}, tuple(problems)
+    top = resolve(root)
+    listed = top.get("agents") if isinstance(top, MappingNode) else None
+    if listed is not None and isinstance(top, MappingNode):
+        for key, _ in top.pairs:
+            if key.text != "agents":
+                report("unknown-key", key.start, key.end, f'agents.yaml has no "{key.text}"',
+                       "put an agent below `agents:`")  # fmt: skip
+    return read_agents(root if listed is None else listed, report), tuple(problems)
+
+
+def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[str, AgentConfig]) -> AgentConfig:
+    """The configuration that `name` stands for (the suite's default if None): the suite's own agents come first.
+
+    Not expanded: `expand(config.as_dict(), env)` does that. Raises `AgentevalError` when there is no such agent.
+    """
+    wanted = name or (suite.agent if suite is not None else None)
+    if not wanted:
+        raise AgentevalError("no agent is named", mend="write `agent: NAME` in the suite, or give --agent NAME")
+    own: Mapping[str, AgentConfig] = suite.agents if suite is not None else {}
+    found = own.get(wanted) or user_agents.get(wanted)
+    if found is not None:
+        return found
+    known = [*own, *(one for one in user_agents if one not in own)]
+    near = did_you_mean(wanted, known)
+    if near:
+        mend = f"did you mean {near}?"
+    elif known:
+        mend = f"known here: {', '.join(known)}"
+    else:
+        mend = "add it to `agents:` of the suite, or to agents.yaml in the configuration folder"
+    raise AgentevalError(f'there is no agent "{wanted}"', mend=mend)
+
+
+def expanded(config: AgentConfig, env: Mapping[str, str]) -> dict[str, Any]:
+    """`kind` and options of an agent, with `${VAR}` put in. Raises `AgentevalError` when a variable is not set."""
+    made: dict[str, Any] = expand(config.as_dict(), env)
+    return made

@@ -1,0 +1,50 @@
+"""Finding suite files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from agenteval_tui.text.problems import AgentevalError
+
+ENDINGS = (".suite.yaml", ".suite.yml")
+NAMES = ("suite.yaml", "suite.yml")
+_SKIPPED = {"node_modules", "__pycache__", "site-packages"}
+
+
+def is_suite_name(name: str) -> bool:
+    """Whether a file of this name is a suite: `*.suite.yaml` or `suite.yaml`."""
+    return not name.startswith(".") and (name in NAMES or name.endswith(ENDINGS))
+
+
+def discover(paths: Iterable[Path | str]) -> list[Path]:
+    """The suite files at `paths`, sorted within each of them, none twice.
+
+    A file is taken whatever its name. In a folder all suites below it are found; hidden folders are passed over, and
+    links are followed, each real folder once. A folder without suites adds nothing. Raises `AgentevalError` when a
+    path does not exist.
+    """
+    found: dict[str, Path] = {}
+    for given in paths:
+        path = Path(given).expanduser()
+        if not path.exists():
+            raise AgentevalError("there is no such file or folder", where=str(given), mend="check the path")
+        for one in _below(path) if path.is_dir() else [path]:
+            found.setdefault(os.path.realpath(one), one)
+    return list(found.values())
+
+
+def _below(folder: Path) -> list[Path]:
+    suites: list[Path] = []
+    visited: set[tuple[int, int]] = set()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        # A loop of links comes back to a folder that was seen; its device and inode say so.
+        state = os.stat(here)
+        if (state.st_dev, state.st_ino) in visited:
+            folders.clear()
+            continue
+        visited.add((state.st_dev, state.st_ino))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        suites.extend(Path(here) / name for name in files if is_suite_name(name))
+    return sorted(path for path in suites if path.is_file())

@@ -1,0 +1,100 @@
+"""`${VAR}` and `${VAR:-default}` in agents, from the environment or a `.env` file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.text.problems import AgentevalError
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
+_NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(:-|-)(.*))?\Z", re.DOTALL)
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*?)\s*\Z", re.DOTALL)
+_MAX_BYTES = 1_000_000
+
+
+def expand(value: Any, env: Mapping[str, str]) -> Any:
+    """`value` with `${VAR}` put into all its texts (keys stay as they are); other values as they are.
+
+    `${VAR:-default}` takes the default where VAR is not set or empty, `${VAR-default}` where it is not set. `$${`
+    stands for `${` itself. Raises `AgentevalError` when a variable is not set and has no default.
+    """
+    if isinstance(value, str):
+        return _REFERENCE.sub(lambda match: _value_of(match, env), value) if "${" in value else value
+    if isinstance(value, Mapping):
+        return {key: expand(one, env) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [expand(one, env) for one in value]
+    return value
+
+
+def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
+    if match.group() == "$${":
+        return "${"
+    inside = match.group(1)
+    parts = _NAME.match(inside)
+    if parts is None:
+        raise AgentevalError(
+            f"${{{inside}}} is no environment variable", mend="write ${NAME} or ${NAME:-default}; $${ for the text ${"
+        )
+    name, mark, default = parts.groups()
+    found = env.get(name)
+    if mark is not None and (found is None or (mark == ":-" and not found)):
+        return str(default)
+    if found is None:
+        raise AgentevalError(
+            f"the environment variable {name} is not set",
+            mend=f"set it, put it into a .env file beside the suite, or write ${{{name}:-default}}",
+        )
+    return found
+
+
+def environment_for(folder: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of `.env` in `folder`, if there is one, and the environment's, which win. Raises `AgentevalError`
+    when the `.env` can't be read.
+    """
+    own = read_dotenv(folder / ".env")
+    return {**own, **(os.environ if environ is None else environ)}
+
+
+def read_dotenv(path: Path) -> dict[str, str]:
+    """`NAME=value` lines of a `.env` file: comments, `export`, single and double quotes. {} when there is no file."""
+    try:
+        if not path.is_file():
+            return {}
+        with path.open("rb") as stream:
+            data = stream.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
+    if len(data) > _MAX_BYTES:
+        raise AgentevalError("this .env file is too large", where=str(path))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise AgentevalError("this file is not UTF-8", where=str(path), mend="save it as UTF-8") from None
+    values: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.match(line)
+        if match is None:
+            # What stands there may be a secret: only the place is said.
+            raise AgentevalError("this line is no NAME=value", where=f"{path}:{number}:1", mend="write NAME=value")
+        values[match.group(1)] = _unquoted(match.group(2))
+    return values
+
+
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "$": "$"}
+
+
+def _unquoted(raw: str) -> str:
+    single = re.match(r"'([^']*)'\s*(?:#.*)?\Z", raw)
+    if single is not None:
+        return single.group(1)
+    double = re.match(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?\Z', raw)
+    if double is not None:
+        return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m.group(1), m.group()), double.group(1))
+    return re.sub(r"(?:^|\s+)#.*\Z", "", raw)

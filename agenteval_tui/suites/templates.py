@@ -1,0 +1,239 @@
+"""`{{name}}` in prompts: Jinja2's sandbox, strict about unknown variables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.text.problems import AgentevalError, line_and_column
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import SandboxedEnvironment
+
+MAX_RENDERED = 10_000_000  # characters
+_MARKS = ("{{", "{%", "{#")
+
+
+class _TooLargeError(Exception):
+    """A template makes more than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateProblem:
+    """What is wrong in a template, at the offsets `start`..`end` of its text."""
+
+    start: int
+    end: int
+    code: str
+    message: str
+    fix: str | None = None
+
+
+def is_template(text: str) -> bool:
+    """Whether there is anything to render (saves loading Jinja2)."""
+    return any(mark in text for mark in _MARKS)
+
+
+def render(text: str, variables: Mapping[str, Any]) -> str:
+    """`text` with its variables put in. Raises `AgentevalError` naming the variable and its line and column."""
+    if not is_template(text):
+        return text
+    import jinja2
+
+    try:
+        parts: list[str] = []
+        length = 0
+        for part in _compiled(text).generate(dict(variables)):
+            length += len(part)
+            if length > MAX_RENDERED:
+                raise _TooLargeError
+            parts.append(part)
+        return "".join(parts)
+    except _TooLargeError:
+        raise AgentevalError(f"this template makes more than {MAX_RENDERED:,} characters", mend="shorten it") from None
+    except jinja2.exceptions.SecurityError as error:
+        raise AgentevalError(f"the sandbox forbids this template: {error}", mend="use plain variables") from None
+    except jinja2.TemplateError as error:
+        problems = template_problems(text, variables)
+        if problems:
+            raise _error(text, problems[0]) from None
+        raise AgentevalError(f"this template can't be rendered: {error}", mend="check the test's variables") from None
+    except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
+        raise AgentevalError(f"this template can't be rendered: {error}", mend="check its expressions") from None
+
+
+def template_problems(text: str, known: Collection[str] | Mapping[str, Any]) -> list[TemplateProblem]:
+    """Syntax errors, and variables that are not among `known`, with their places.
+
+    Where `known` has values, dotted paths (`{{customer.name}}`) are followed into objects as well.
+    """
+    if not is_template(text):
+        return []
+    import jinja2
+    from jinja2 import meta, nodes
+
+    environment = _environment()
+    try:
+        tree = environment.parse(text)
+        environment.compile(text)  # finds unknown filters and tests
+    except jinja2.TemplateSyntaxError as error:
+        return [_syntax(text, error)]
+    except RecursionError:
+        return [TemplateProblem(0, len(text), "template", "this template is nested too deep")]
+    optional = _optional(tree, nodes)
+    unknown = meta.find_undeclared_variables(tree) - set(known) - set(environment.globals) - optional
+    assigned = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
+    names = _names(environment, text)
+    found: list[TemplateProblem] = []
+    for path, start, end in names:
+        if path[0] in unknown:
+            found.append(_unknown(path[0], start, start + len(path[0]), list(known)))
+        elif isinstance(known, Mapping) and path[0] in known and path[0] not in optional | assigned:
+            missing = _missing_step(known, path)
+            if missing is not None:
+                at = min(start + sum(len(one) + 1 for one in path[:missing]), end)
+                found.append(_no_such_step(known, path, missing, at, end))
+    said = {problem.start for problem in found}
+    for name in sorted(unknown - {path[0] for path, _, _ in names}):
+        at = max(text.find(name), 0)
+        if at not in said:
+            found.append(_unknown(name, at, at + len(name), list(known)))
+    return sorted(found, key=lambda problem: problem.start)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> SandboxedEnvironment:
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Sandbox(ImmutableSandboxedEnvironment):
+        """Also keeps an expression from making something huge: `"x" * 10**9`, `10 ** 10 ** 8`."""
+
+        intercepted_binops = frozenset(("*", "**"))
+
+        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+            if operator == "**":
+                if not all(isinstance(one, int | float) and abs(one) <= 10_000 for one in (left, right)):
+                    raise _TooLargeError
+            elif any(isinstance(one, int) and abs(one) > 10_000 for one in (left, right)) and not all(
+                isinstance(one, int | float) for one in (left, right)
+            ):
+                raise _TooLargeError
+            return super().call_binop(context, operator, left, right)
+
+    environment = Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    # Whatever could make a lot out of a little, or reads what is no variable, is not needed in a prompt.
+    for name in ("range", "lipsum", "cycler", "joiner", "namespace"):
+        environment.globals.pop(name, None)
+    return environment
+
+
+@lru_cache(maxsize=512)
+def _compiled(text: str) -> Any:
+    return _environment().from_string(text)
+
+
+def _names(environment: SandboxedEnvironment, text: str) -> list[tuple[list[str], int, int]]:
+    """Every name with the attributes behind it: (["customer", "name"], start, end)."""
+    found: list[tuple[list[str], int, int]] = []
+    offset = 0
+    source = text.replace("\r\n", "\n").replace("\r", "\n")
+    before = ""
+    attribute_of: int | None = None
+    for _, kind, value in environment.lex(source):
+        at = source.find(value, offset)
+        at = offset if at < 0 else at
+        offset = at + len(value)
+        if kind == "name":
+            if before == "." and attribute_of is not None:
+                path, start, _ = found[attribute_of]
+                found[attribute_of] = ([*path, value], start, offset)
+            elif before != ".":
+                found.append(([value], at, offset))
+                attribute_of = len(found) - 1
+        elif kind == "operator" and value == ".":
+            pass
+        elif kind != "whitespace":
+            attribute_of = None
+        if kind != "whitespace":
+            before = value if kind == "operator" else ""
+    if source != text:
+        return [(path, _shift(text, start), _shift(text, end)) for path, start, end in found]
+    return found
+
+
+def _shift(text: str, offset: int) -> int:
+    """An offset in `text` with "\\n" for every line end, as an offset in `text`."""
+    position = 0
+    for _ in range(offset):
+        position += 2 if text.startswith("\r\n", position) else 1
+    return position
+
+
+def _optional(tree: Any, nodes: Any) -> set[str]:
+    """Variables that the template itself expects to be absent: `x | default(...)`, `x is defined`."""
+    asked = [node.node for node in tree.find_all(nodes.Filter) if node.name in ("default", "d")]
+    asked += [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
+    names = set()
+    for node in asked:
+        while isinstance(node, nodes.Getattr | nodes.Getitem):
+            node = node.node
+        if isinstance(node, nodes.Name):
+            names.add(str(node.name))
+    return names
+
+
+def _missing_step(known: Mapping[str, Any], path: list[str]) -> int | None:
+    """The number of the first step of a dotted path that is not there. Only objects are followed."""
+    value: Any = known[path[0]]
+    for number, step in enumerate(path[1:], 1):
+        if not isinstance(value, Mapping) or (step not in value and hasattr(value, step)):
+            return None  # what other values (and methods) have is for Jinja2 to say
+        if step not in value:
+            return number
+        value = value[step]
+    return None
+
+
+def _no_such_step(known: Mapping[str, Any], path: list[str], number: int, start: int, end: int) -> TemplateProblem:
+    value: Any = known
+    for step in path[:number]:
+        value = value[step]
+    fix = _suggestion(path[number], [str(key) for key in value], "it has")
+    return TemplateProblem(start, end, "unknown-variable", f'{".".join(path[:number])} has no "{path[number]}"', fix)
+
+
+def _unknown(name: str, start: int, end: int, known: list[str]) -> TemplateProblem:
+    fix = _suggestion(name, known, "known here") if known else f"add `{name}` to the test's variables"
+    return TemplateProblem(start, end, "unknown-variable", f'the variable "{name}" is not known', fix)
+
+
+def _suggestion(word: str, known: list[str], otherwise: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else f"{otherwise}: {', '.join(known) or 'nothing'}"
+
+
+def _syntax(text: str, error: Any) -> TemplateProblem:
+    lines = text.replace("\r\n", "\n").split("\n")
+    line = min(max(int(error.lineno or 1), 1), len(lines))
+    line_start = sum(len(one) + 1 for one in lines[: line - 1])
+    opened = max((lines[line - 1].rfind(mark) for mark in _MARKS), default=-1)
+    start = line_start + max(opened, 0)
+    end = line_start + len(lines[line - 1])
+    if "\r\n" in text:
+        start, end = _shift(text, start), _shift(text, end)
+    message = str(error.message or error).rstrip(".")
+    return TemplateProblem(
+        start, max(end, start), "template", f"this template has a mistake: {message}",
+        'close what is opened; write {{ "{{" }} for the braces themselves',
+    )  # fmt: skip
+
+
+def _error(text: str, problem: TemplateProblem) -> AgentevalError:
+    line, column = line_and_column(text, problem.start)
+    where = f"line {line}, column {column} of the text"
+    return AgentevalError(problem.message, where=where, mend=problem.fix or "")

@@ -1,0 +1,72 @@
+"""The tools of an agent: a list in place, or a YAML file beside the suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.suites.load import decode_utf8, read_bytes
+from agenteval_tui.suites.places import LineIndex
+from agenteval_tui.suites.yaml_tree import Sequence, compose, plain_data, resolve
+from agenteval_tui.text.problems import AgentevalError
+
+
+def load_tools(tools: Any, base_dir: Path) -> list[dict[str, Any]]:
+    """The tools as a list of objects with `name`, whether given in place or as a path relative to `base_dir`.
+
+    The file holds the list, or `tools:` with it. Raises `AgentevalError` when the path leaves `base_dir`, or the file
+    is absent or no such list.
+    """
+    if tools is None:
+        return []
+    if isinstance(tools, str):
+        path = inside(tools, base_dir)
+        return _checked(_read(path), str(path))
+    return _checked(tools, "tools")
+
+
+def inside(given: str, base_dir: Path) -> Path:
+    """The file `given`, relative to `base_dir`. Raises `AgentevalError` when it is outside of it (links count)."""
+    path = (base_dir / given).resolve()
+    if not path.is_relative_to(base_dir.resolve()):
+        raise AgentevalError(
+            f"the file {given} is outside of the suite's folder", where=str(base_dir), mend="copy it beside the suite"
+        )
+    return path
+
+
+def _read(path: Path) -> Any:
+    text = decode_utf8(read_bytes(path), path)
+    places = LineIndex(text)
+    said: list[AgentevalError] = []
+
+    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        line, column = places.line_and_column(start)
+        said.append(AgentevalError(message, where=f"{path}:{line}:{column}", mend=fix or ""))
+
+    root, _ = compose(text, report)
+    if said:
+        raise said[0]
+    if root is None:
+        return []
+    data = plain_data(root)
+    if isinstance(data, dict) and set(data) == {"tools"}:
+        data = data["tools"]
+    if not isinstance(data, list) and not isinstance(resolve(root), Sequence):
+        raise AgentevalError(
+            "this file holds no list of tools", where=str(path), mend="begin every tool with `- name:`"
+        )
+    return data
+
+
+def _checked(tools: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(tools, list | tuple):
+        raise AgentevalError("tools must be a list, or the path of a file", where=where, mend="begin with `- name:`")
+    checked = []
+    for number, tool in enumerate(tools, 1):
+        # OpenAI's form wraps the tool: {"type": "function", "function": {...}}.
+        inner = tool.get("function", tool) if isinstance(tool, dict) else tool
+        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:
+            raise AgentevalError(f"tool {number} has no name", where=where, mend="add `name: ...`")
+        checked.append(dict(inner))
+    return checked
