@@ -418,7 +418,7 @@ class _Parser:
         self.frames.pop()
         node: Node
         if frame.is_object:
-            node = finish_object(frame.start, end, frame.members, self.report)
+            node = finish_object(self.text, frame.start, end, frame.members, self.report)
         else:
             node = finish_array(frame.start, end, frame.items, self.report)
         self.put(node)

@@ -12,13 +12,14 @@ from typing import Any
 
 from agenteval_tui.text.problems import Fix, TextEdit
 from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.mend import remove_member
 from agenteval_tui.uxon.strings import quote
 from agenteval_tui.uxon.tree import MULTILINE, Member, Node, delimiter_of
 
 Report = Callable[[Diagnostic], None]
 
 
-def finish_object(start: int, end: int, members: list[Member], report: Report) -> Node:
+def finish_object(text: str, start: int, end: int, members: list[Member], report: Report) -> Node:
     """The node of an object; its comments are marked, names given twice are reported."""
     value: dict[str, Any] = {}
     latest: dict[str, int] = {}
@@ -34,7 +35,7 @@ def finish_object(start: int, end: int, members: list[Member], report: Report) -
             member.commented = True
         else:
             if key in latest:
-                report(_duplicate(members, latest[key]))
+                report(_duplicate(text, members, latest[key]))
             latest[key] = index
             if node.kind != "missing":
                 value[key] = node.value
@@ -49,15 +50,13 @@ def finish_object(start: int, end: int, members: list[Member], report: Report) -
     return Node("object", start, end, value, tuple(members), (), off)
 
 
-def _duplicate(members: list[Member], index: int) -> Diagnostic:
+def _duplicate(text: str, members: list[Member], index: int) -> Diagnostic:
     """The earlier member of two with one name has no effect: that is the one to remove."""
     member = members[index]
-    until = members[index + 1].start
-    fix = Fix("remove this one", (TextEdit(member.start, until, ""),))
+    fix = remove_member(text, members, index, "remove this one")
     name = quote(member.key)
-    message = (
-        f"{name if len(name) <= 60 else 'This name'} is given again below, and the last one counts: remove this one."
-    )
+    name = name if len(name) <= 60 else "This name"
+    message = f"{name} is given again below, and the last one counts: remove this one."
     return Diagnostic("warning", "duplicate-key", message, member.key_start, member.key_end, fix)
 
 

@@ -18,7 +18,7 @@ _CLOSING_QUOTE = re.compile(r'(?<!\\)"(?=[ \t]*(?:[,}\]\n\r]|\Z))')
 
 @dataclass(frozen=True, slots=True)
 class Unescaped:
-    """A string that goes on behind what looked like its end: its value, its end, the next token's index, and the fix."""
+    """A string that goes on behind what looked like its end: value, end, index of the token behind it, and the fix."""
 
     value: str
     end: int

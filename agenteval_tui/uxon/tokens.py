@@ -127,7 +127,7 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _end_of_unclosed(text: str, start: int, end: int, stack: list[str], name_next: bool) -> int:
-    """Where an unclosed string was probably meant to end: before `, ] }` at the end of its line, or before the colon."""
+    """Where an unclosed string was probably meant to end: before `, ] }` at the line's end, or before the colon."""
     if name_next and (key := _BARE_KEY.match(text, start, end)):
         return key.end(1)
     tail_start = start + 1 + len(text[start + 1 : end].rstrip(_TAIL))

@@ -158,7 +158,7 @@ MULTILINE = "// Multiline text delimited by"
 
 
 def delimiter_of(first_line: str) -> str:
-    """What joins the lines of an exported text: it stands in backticks behind MULTILINE; a line feed if it is absent."""
+    """What joins the lines of an exported text: it stands in backticks behind MULTILINE; a line feed if absent."""
     mark = first_line[len(MULTILINE) :].strip(" ")
     if mark.startswith("`"):
         mark = mark.strip("`")

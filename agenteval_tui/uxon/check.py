@@ -1,0 +1,321 @@
+"""Compare a config with what may stand in it: names, exact types, what is required, regular expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agenteval_tui.text.problems import Fix, Severity
+from agenteval_tui.uxon.diagnostics import MOST_DIAGNOSTICS, Diagnostic, replace_fix, surround_fix
+from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.uxon.expect import expected, fits, found, shown
+from agenteval_tui.uxon.mend import insert_member, remove_member
+from agenteval_tui.uxon.php_regex import PatternError, compile_pattern, suspicious_delimiter
+from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, Type, UnionType, Variants
+from agenteval_tui.uxon.strings import quote
+from agenteval_tui.uxon.suggest import closest, listed
+from agenteval_tui.uxon.tree import Document, Member, Node
+
+_TEMPLATE = re.compile(r"\{\{.*?\}\}")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?\Z")
+
+
+def check(document: Document, schema: Type) -> tuple[Diagnostic, ...]:
+    """All that is wrong with a config: the document's own diagnostics and what `schema` says, in the order of the text.
+
+    An empty text is checked like `{}`, as far as its own diagnostic does not say it all.
+    """
+    if document.root is None:
+        return document.diagnostics
+    checker = _Checker(document, schema)
+    checker.value(document.root, schema, "The config")
+    return tuple(sorted([*document.diagnostics, *checker.found], key=lambda d: (d.start, d.end)))
+
+
+class _Checker:
+    def __init__(self, document: Document, schema: Type) -> None:
+        self.document = document
+        self.text = document.text
+        self.schema = schema
+        self.found: list[Diagnostic] = []
+
+    def tell(
+        self, code: str, message: str, start: int, end: int, fix: Fix | None = None, severity: Severity = "error"
+    ) -> None:
+        if len(self.found) < MOST_DIAGNOSTICS:
+            self.found.append(Diagnostic(severity, code, message, start, end, fix))
+
+    # ------------------------------------------------------------------ values
+    def value(
+        self, node: Node, kind: Type, name: str, owner: Node | None = None, parent: ObjectType | None = None
+    ) -> None:
+        """Check one value. `name` is how messages call it; `owner` is the object that holds it, if one does."""
+        if node.kind == "missing" or node.commented:
+            return
+        if isinstance(kind, UnionType):
+            self.union(node, kind, name, owner, parent)
+        elif not fits(node, kind):
+            self.wrong_type(node, kind, name, owner, parent)
+        elif isinstance(kind, ScalarType):
+            self.scalar(node, kind, name)
+        elif isinstance(kind, ArrayType):
+            for index, item in enumerate(node.items):
+                self.value(item, kind.item, f"Item {index + 1} of {name}")
+        elif isinstance(kind, MapType):
+            for member in node.members:
+                if not member.commented:
+                    self.value(member.value, kind.value, quote(member.key))
+        else:
+            self.object(node, kind, name)
+
+    def union(self, node: Node, kind: UnionType, name: str, owner: Node | None, parent: ObjectType | None) -> None:
+        options = [option for option in kind.options if fits(node, option)]
+        if not options:
+            self.wrong_type(node, kind, name, owner, parent)
+            return
+        best: list[Diagnostic] | None = None
+        for option in options:
+            trial = _Checker(self.document, self.schema)
+            trial.value(node, option, name, owner, parent)
+            if best is None or _weight(trial.found) < _weight(best):
+                best = trial.found
+            if not best:
+                break
+        self.found.extend(best or [])
+
+    def scalar(self, node: Node, kind: ScalarType, name: str) -> None:
+        value = node.value
+        templated = isinstance(value, str) and "{{" in value
+        if kind.enum and value not in kind.enum and not templated:
+            near = closest(value, [e for e in kind.enum if isinstance(e, str)]) if isinstance(value, str) else None
+            hint = f": did you mean {shown(near)}?" if near else "."
+            fix = replace_fix(f"write {shown(near)}", node.start, node.end, quote(near)) if near else None
+            self.tell("wrong-value", f"{name} takes {expected(kind)}{hint}", node.start, node.end, fix)
+        elif kind.kind in ("integer", "number") and not isinstance(value, str) and value is not None:
+            for bound, wrong, word in (
+                (kind.minimum, kind.minimum is not None and value < kind.minimum, "least"),
+                (kind.maximum, kind.maximum is not None and value > kind.maximum, "most"),
+            ):
+                if wrong and bound is not None:
+                    right = str(int(bound)) if bound == int(bound) else str(bound)
+                    fix = replace_fix(f"write {right}", node.start, node.end, right)
+                    message = f"{name} is {shown(value)}, but at {word} {right} makes sense: write {right} or "
+                    message += "more." if word == "least" else "less."
+                    self.tell("out-of-range", message, node.start, node.end, fix)
+        elif kind.kind == "regex":
+            self.regex(node, name)
+
+    def regex(self, node: Node, name: str) -> None:
+        """The place of the mistake inside the pattern is brought back to the text, through the escapes of JSON."""
+        value = str(node.value)
+        pattern = _TEMPLATE.sub(lambda m: "x" * len(m.group()), value)
+        compiled = compile_pattern(pattern)
+        if isinstance(compiled, PatternError):
+            start = self.document.string_offset(node, compiled.position)
+            end = max(self.document.string_offset(node, compiled.position + compiled.length), start + 1)
+            fix = replace_fix("remove it", start, end, "") if compiled.remove else None
+            self.tell("bad-regex", compiled.message, start, min(end, node.end), fix)
+        elif warning := suspicious_delimiter(compiled.parts):
+            right = (
+                None if node.items else replace_fix("put it between slashes", node.start, node.end, quote(warning[1]))
+            )
+            self.tell("regex-delimiter", warning[0], node.start, node.end, right, "warning")
+
+    # ------------------------------------------------------------------ objects
+    def object(self, node: Node, kind: ObjectType, name: str) -> None:
+        variant: ObjectType | None = None
+        unsure = False
+        if kind.variants is not None:
+            variant, unsure = self.variant(node, kind, kind.variants)
+        known = [*kind.properties, *(variant.properties if variant else ())]
+        by_name = {alias: prop for prop in reversed(known) for alias in (*prop.aliases, prop.name)}
+        seen: dict[str, Member] = {}
+        for index, member in enumerate(node.members):
+            if member.commented:
+                continue
+            prop = by_name.get(member.key)
+            if prop is not None:
+                before = seen.get(prop.name)
+                if before is not None and before.key != member.key:
+                    message = f"{quote(before.key)} and {quote(member.key)} are the same property: remove one of them."
+                    fix = remove_member(self.text, node.members, index, "remove this one")
+                    self.tell("duplicate-key", message, member.key_start, member.key_end, fix)
+                seen[prop.name] = member
+                self.value(member.value, prop.type, quote(member.key), node, variant or kind)
+            elif kind.extra or (variant is not None and variant.extra) or unsure:
+                continue
+            elif kind.variants is None or member.key != kind.variants.discriminator:
+                self.unknown(node, member, known, variant.name if variant else kind.name)
+        for prop in known:
+            if (
+                prop.required
+                and prop.name not in seen
+                and not (kind.variants and prop.name == kind.variants.discriminator)
+            ):
+                self.missing(node, prop, variant.name if variant else name)
+
+    def variant(self, node: Node, kind: ObjectType, variants: Variants) -> tuple[ObjectType | None, bool]:
+        """Which variant an object is, and whether that is uncertain (then unknown names say nothing)."""
+        key, noun = variants.discriminator, variants.noun
+        member = node.member(key)
+        if member is None:
+            names = {m.key for m in node.members if not m.commented}
+            likely = self.likely(names, kind, variants)
+            at = (node.start, node.start + 1)
+            if len(likely) == 1:
+                fix = insert_member(self.text, node, key, quote(likely[0]), f'add "{key}": "{likely[0]}"')
+                message = (
+                    f'This {noun} needs a "{key}": its properties are those of {likely[0]}, add "{key}": "{likely[0]}".'
+                )
+                self.tell("missing-required", message, *at, fix)
+                return variants.options[likely[0]], False
+            choice = likely if likely else list(variants.options)
+            self.tell("missing-required", f'This {noun} needs a "{key}": write one of {listed(choice)}.', *at)
+            return None, True
+        value = member.value
+        if value.kind == "missing":
+            return None, True
+        if value.kind != "string":
+            self.wrong_type(value, ScalarType("string"), quote(key), node, kind)
+            return None, True
+        name = variants.normalise(value.value)
+        if name in variants.options:
+            return variants.options[name], False
+        if "{{" in value.value:
+            return None, True
+        near = closest(name, variants.options)
+        fix = replace_fix(f"write {near}", value.start, value.end, quote(near)) if near else None
+        hint = f"did you mean {near}?" if near else f"there are {listed(list(variants.options))}."
+        self.tell(
+            "unknown-type", f"There is no {noun} of type {shown(value.value)}: {hint}", value.start, value.end, fix
+        )
+        return (variants.options[near], False) if near else (None, True)
+
+    def likely(self, names: Iterable[str], kind: ObjectType, variants: Variants) -> list[str]:
+        own = [name for name in names if kind.property(name) is None]
+        if not own:
+            return []
+        return [n for n, option in variants.options.items() if all(option.property(name) is not None for name in own)]
+
+    def unknown(self, node: Node, member: Member, known: list[Property], where: str) -> None:
+        taken = {m.key for m in node.members if not m.commented}
+        free = [prop.name for prop in known if prop.name not in taken and not taken.intersection(prop.aliases)]
+        near = closest(member.key, free)
+        start, end = member.key_start, member.key_end
+        head = f"{where} has no property {shown(member.key)}"
+        if near:
+            fix = replace_fix(f"rename it to {near}", start, end, quote(near))
+            self.tell("unknown-property", f"{head}: did you mean {shown(near)}?", start, end, fix)
+            return
+        home = _home(self.schema, member.key)
+        index = node.members.index(member)
+        fix = remove_member(self.text, node.members, index)
+        if home and home != where:
+            self.tell("unknown-property", f"{head}: it belongs to {home}, move it there.", start, end, fix)
+        elif free:
+            self.tell("unknown-property", f"{head}: remove it, or use {listed(free)}.", start, end, fix)
+        else:
+            self.tell("unknown-property", f"{head}: remove it.", start, end, fix)
+
+    def missing(self, node: Node, prop: Property, where: str) -> None:
+        fix: Fix | None = None
+        if prop.default is not None:
+            fix = insert_member(self.text, node, prop.name, to_text(prop.default), f"add {quote(prop.name)}")
+        message = f"{where} needs {quote(prop.name)}: add it, as {expected(prop.type)}."
+        self.tell("missing-required", message, node.start, node.start + 1, fix)
+
+    # ------------------------------------------------------------------ wrong types
+    def wrong_type(self, node: Node, kind: Type, name: str, owner: Node | None, parent: ObjectType | None) -> None:
+        remedy, fix = self.remedy(node, kind, owner)
+        if fix is None and owner is not None and parent is not None and (other := _sibling(node, name, parent)):
+            remedy = f"for this use {other}"
+        message = f"{name} takes {expected(kind)}, not {found(node)}"
+        message += f": {remedy}." if remedy else f": write {expected(kind)}."
+        self.tell("wrong-type", message, node.start, node.end, fix)
+
+    def remedy(self, node: Node, kind: Type, owner: Node | None) -> tuple[str, Fix | None]:
+        """How to make the value right: in words, and as an edit."""
+        options = kind.options if isinstance(kind, UnionType) else (kind,)
+        source = self.text[node.start : node.end]
+        for option in options:
+            if isinstance(option, ArrayType) and fits(node, option.item) and node.value is not None:
+                short = f"write [{source}]" if len(source) <= 40 and "\n" not in source else "put [ ] around it"
+                return short, surround_fix("make it a list", node.start, node.end, "[", "]")
+        items = [item for item in node.items if not item.commented] if node.kind == "array" else []
+        if len(items) == 1 and fits(items[0], kind) and items[0].kind != "missing":
+            inner = self.text[items[0].start : items[0].end]
+            short = f"write {inner}" if len(inner) <= 40 and "\n" not in inner else "remove the [ ] around it"
+            return short, replace_fix("take it out of the list", node.start, node.end, inner)
+        for option in options:
+            right = _converted(node, source, option)
+            if right is not None:
+                return f"write {right}", replace_fix(f"write {right}", node.start, node.end, right)
+        if node.kind == "literal" and node.value is None and owner is not None:
+            index = next((i for i, m in enumerate(owner.members) if m.value is node), None)
+            if index is not None:
+                return "remove the property", remove_member(self.text, owner.members, index)
+        if owner is None and node is self.document.root and node.kind == "array" and isinstance(kind, ObjectType):
+            return self.wrap_root(node, kind)
+        return "", None
+
+    def wrap_root(self, node: Node, kind: ObjectType) -> tuple[str, Fix | None]:
+        """A list where the whole config should be is most likely the list that one property of it takes."""
+        for prop in kind.properties:
+            if isinstance(prop.type, ArrayType) and all(fits(item, prop.type.item) for item in node.items):
+                before = f"{{{quote(prop.name)}: "
+                return f"write {before}[...]}}", surround_fix(f"make it {prop.name}", node.start, node.end, before, "}")
+        return "", None
+
+
+def _weight(diagnostics: list[Diagnostic]) -> int:
+    return sum(10 if d.severity == "error" else 1 for d in diagnostics)
+
+
+def _converted(node: Node, source: str, kind: Type) -> str | None:
+    """The same thing written as the type wants it: 5 as "5", "5" as 5, 1.0 as 1, "true" as true."""
+    if not isinstance(kind, ScalarType):
+        return None
+    if kind.kind in ("string", "regex") and node.kind in ("number", "literal") and node.value is not None:
+        return quote(source) if len(source) <= 60 else None
+    plain = node.value.strip() if isinstance(node.value, str) and len(node.value) <= 40 else None
+    if kind.kind == "boolean":
+        if plain is not None and plain.lower() in ("true", "false"):
+            return plain.lower()
+        if node.kind == "number" and node.value in (0, 1):
+            return "true" if node.value else "false"
+    if kind.kind == "number" and plain is not None and _NUMBER.match(plain):
+        return plain
+    if kind.kind == "integer":
+        if plain is not None and _NUMBER.match(plain) and "." not in plain:
+            return plain
+        if isinstance(node.value, float) and node.value == int(node.value) and abs(node.value) < 1e15:
+            return str(int(node.value))
+    return None
+
+
+def _sibling(node: Node, name: str, parent: ObjectType) -> str:
+    """Other properties of the same family that take what stands here: contains_all and contains_any for contains."""
+    stem = name.strip('"').split("_")[0]
+    others = [p.name for p in parent.properties if p.name.split("_")[0] == stem and fits(node, p.type)]
+    return " or ".join(others)
+
+
+def _home(schema: Type, name: str, seen: set[int] | None = None) -> str | None:
+    """The name of the object type in `schema` that has a property of that name."""
+    seen = set() if seen is None else seen
+    if id(schema) in seen:
+        return None
+    seen.add(id(schema))
+    if isinstance(schema, ArrayType):
+        return _home(schema.item, name, seen)
+    if isinstance(schema, MapType):
+        return _home(schema.value, name, seen)
+    inner: list[Type] = []
+    if isinstance(schema, UnionType):
+        inner = list(schema.options)
+    elif isinstance(schema, ObjectType):
+        if schema.property(name) is not None:
+            return schema.name
+        inner = [prop.type for prop in schema.properties]
+        inner += schema.variants.options.values() if schema.variants else ()
+    return next((home for one in inner if (home := _home(one, name, seen))), None)

@@ -1,0 +1,211 @@
+"""Regular expressions as people write them: bare, or as PHP wants them (`/pattern/flags`, any PCRE delimiter)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import regex
+
+_CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_USUAL = "/#~!@%"  # what people use as delimiters and hardly ever begin a bare pattern with
+_FLAGS = "imsxuASJnX"
+_MEANINGS = {"i": "ignore case", "m": "^ and $ at every line", "s": "the dot matches line ends", "x": "free spacing"}
+
+
+class PatternParts(NamedTuple):
+    """A pattern without its delimiters. It begins at character `start` of the text; `delimiter` is "" if it is bare."""
+
+    pattern: str
+    flags: str
+    start: int
+    delimiter: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatternError:
+    """Why a text is no regular expression: one sentence, and the character (0-based, in the text) that it is about.
+
+    `remove` says that deleting `length` characters there mends it.
+    """
+
+    message: str
+    position: int
+    length: int = 1
+    remove: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPattern:
+    """A pattern ready to use. `anchored` (PHP's flag A): match at the beginning only."""
+
+    regex: regex.Pattern[str]
+    parts: PatternParts
+
+    def search(self, text: str, *, timeout: float | None = None) -> regex.Match[str] | None:
+        """The first match in `text`. Raises TimeoutError after `timeout` seconds."""
+        find = self.regex.match if "A" in self.parts.flags else self.regex.search
+        return find(text, timeout=timeout)
+
+
+def split_pattern(text: str) -> PatternParts | PatternError:
+    """Take the delimiters and flags off `text`.
+
+    What PHP accepts is read as PHP reads it; anything else is a bare pattern. Only where delimiters are surely meant
+    (`/foo/g`) are wrong flags an error. A bare pattern may well begin with a slash (`/orders/[0-9]+`).
+    """
+    opening = text[:1]
+    if not opening or opening.isalnum() or opening.isspace() or opening == "\\" or opening == "\0":
+        return PatternParts(text, "", 0, "")
+    end = _php_end(text, opening)
+    if opening == "[" and end == len(text) - 1:
+        return PatternParts(text, "", 0, "")  # PHP would look for the characters of this set one after the other
+    if end is not None and set(text[end + 1 :].strip()) <= set(_FLAGS + "DU"):
+        return _checked(text, end, opening)
+    if opening in _USUAL:
+        # A delimiter inside, without its backslash: PHP refuses it, but there is only one thing it can mean.
+        end = text.rfind(opening)
+        tail = text[end + 1 :].strip()
+        if end > 0 and set(tail) <= set(_FLAGS + "DU"):
+            return _checked(text, end, opening)
+        if end > 1 and len(tail) <= 3 and tail.isalpha() and text[end - 1] != "\\":
+            at, wrong = next((i, c) for i, c in enumerate(text[end + 1 :]) if c.isalpha() and c not in _FLAGS + "DU")
+            return _wrong_flag(wrong, end + 1 + at)
+    return PatternParts(text, "", 0, "")
+
+
+def suspicious_delimiter(parts: PatternParts) -> tuple[str, str] | None:
+    """A warning, and a clearer text, where PHP's delimiters are characters that may have been meant as they stand."""
+    opening, flags = parts.delimiter, parts.flags
+    if opening in _USUAL or opening == "{" or (opening == "(" and not flags):
+        return None
+    closing = _CLOSING.get(opening, opening)
+    right = "/" + parts.pattern.replace("\\/", "/").replace("/", "\\/") + "/" + flags
+    words = f"{opening} and {closing}" if closing != opening else f"The two {opening}"
+    message = (
+        f"{words} are read as delimiters here, as PHP does, and are not looked for: write {right[:60]} to be clear."
+    )
+    return message, right
+
+
+def _php_end(text: str, opening: str) -> int | None:
+    closing = _CLOSING.get(opening, opening)
+    depth = 1
+    position = 1
+    while position < len(text):
+        char = text[position]
+        if char == "\\":
+            position += 1
+        elif char == closing:
+            depth -= 1
+            if depth == 0:
+                return position
+        elif char == opening:
+            depth += 1
+        position += 1
+    return None
+
+
+def _checked(text: str, end: int, opening: str) -> PatternParts | PatternError:
+    for at, flag in enumerate(text[end + 1 :], end + 1):
+        if flag in "DU":
+            return _wrong_flag(flag, at)
+    return PatternParts(text[1:end], text[end + 1 :].strip(), 1, opening)
+
+
+def _wrong_flag(flag: str, position: int) -> PatternError:
+    known = ", ".join(f"{name} ({meaning})" for name, meaning in _MEANINGS.items())
+    hint = "all matches are looked at anyway; " if flag == "g" else ""
+    return PatternError(f"The flag {flag} is not known here: {hint}remove it. Known are {known}.", position, 1, True)
+
+
+@lru_cache(maxsize=512)
+def compile_pattern(text: str) -> CompiledPattern | PatternError:
+    """Compile `text` with the `regex` package. Never raises. Cached: the same text gives the same object."""
+    parts = split_pattern(text)
+    if isinstance(parts, PatternError):
+        return parts
+    import warnings
+
+    import regex
+
+    flags = 0
+    for name, flag in {"i": regex.I, "m": regex.M, "s": regex.S, "x": regex.X}.items():
+        if name in parts.flags:
+            flags |= flag
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return CompiledPattern(regex.compile(parts.pattern, flags | regex.V0), parts)
+    except regex.error as error:
+        return _explained(parts, str(getattr(error, "msg", error)), getattr(error, "pos", None))
+    except (RecursionError, OverflowError, MemoryError, ValueError, TypeError, IndexError, KeyError) as error:
+        return PatternError(f"This pattern cannot be compiled ({type(error).__name__}): write it simpler.", parts.start)
+
+
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    ("missing )", "a group is never closed: add ) or write \\( for a bracket"),
+    ("unbalanced parenthesis", "this ) closes nothing: remove it, or write \\) for a bracket"),
+    ("unterminated character set", "a set is never closed: add ] or write \\[ for a bracket"),
+    (
+        "nothing to repeat",
+        "there is nothing before it that could be repeated: write a backslash before it for the character",
+    ),
+    ("multiple repeat", "two repetitions follow each other: remove one"),
+    ("bad character range", "the range runs backwards: turn it around, or write \\- for a hyphen"),
+    ("bad escape", "nothing may be escaped like that: write \\\\ for a backslash"),
+    ("unknown property", "there is no Unicode property of that name"),
+    ("look-behind", "a look-behind like that is not possible"),
+    ("missing >", "the group's name is never closed: add >"),
+    ("bad group name", "a group's name is made of letters, digits and _"),
+    ("unknown group", "there is no group of that name or number"),
+    ("invalid group reference", "there is no group of that number"),
+    ("min repeat greater than max repeat", "the first number must not be greater than the second"),
+    ("incomplete escape", "an escape is not complete here"),
+    ("unknown extension", "(? begins something special, but not this: write \\( for a bracket"),
+)
+
+
+def _explained(parts: PatternParts, message: str, position: int | None) -> PatternError:
+    place = min(max(position or 0, 0), len(parts.pattern))
+    opener = _unclosed(parts.pattern, message)
+    if opener is not None:
+        place = opener
+    elif place >= len(parts.pattern) and place:
+        place -= 1
+    remedy = next((words for key, words in _REMEDIES if key in message), message)
+    return PatternError(f"The regular expression is broken at character {place + 1}: {remedy}.", parts.start + place)
+
+
+def _unclosed(pattern: str, message: str) -> int | None:
+    """Where the bracket is that an "end of pattern" error is about: the engine says only where the pattern ends."""
+    wanted: Callable[[str], Any]
+    if "missing )" in message:
+        wanted = "(".__eq__
+    elif "unterminated character set" in message:
+        wanted = "[".__eq__
+    else:
+        return None
+    stack: list[int] = []
+    in_set = -1
+    position = 0
+    while position < len(pattern):
+        char = pattern[position]
+        if char == "\\":
+            position += 1
+        elif in_set >= 0:
+            if char == "]" and position > in_set + 1 + (pattern[in_set + 1 : in_set + 2] == "^"):
+                in_set = -1
+        elif char == "[":
+            in_set = position
+        elif char == "(":
+            stack.append(position)
+        elif char == ")" and stack:
+            stack.pop()
+        position += 1
+    if wanted("["):
+        return in_set if in_set >= 0 else None
+    return stack[-1] if stack else None
