@@ -8,7 +8,7 @@ _NEAR = 0.6  # of 1; below it a guess confuses more than it helps
 
 
 def closest(name: str, options: Iterable[str]) -> str | None:
-    """The option that `name` was probably meant to be; None when none is near. Case, `-`, `_` and spaces do not count."""
+    """The option that `name` was probably meant to be; None when none is near. Case, `-`, `_`, spaces do not count."""
     wanted = _plain(name)
     candidates = list(options)
     for option in candidates:
