@@ -1,0 +1,242 @@
+"""Reading large JSON files value by value: a list's elements, or values one after another (JSON Lines).
+
+No more than one element (and a little) is in memory at a time. What is broken or cut off is told, the rest is read.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+LARGEST = 64_000_000
+"""No single element may be longer than this many characters: it would have to be in memory as a whole."""
+
+_CHUNK = 1 << 16
+_DECODER = json.JSONDecoder(strict=False)
+_OUTSIDE = re.compile(r'["\[\]{},]')
+_INSIDE = re.compile(r'["\\\n]')
+_LITERALS = ("true", "false", "null", "NaN", "-Infinity", "Infinity")
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One value of the file. `number` counts from 1; `line` is where it begins, from 1.
+
+    `container` is the number (from 1) of the top-level list whose element it is; None: it stands at the top itself.
+    """
+
+    value: Any
+    number: int
+    line: int
+    container: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """Something that could not be read, at `line`: why, in words. `cut_off`: the file ends in the middle of it."""
+
+    reason: str
+    number: int
+    line: int
+    cut_off: bool = False
+
+
+def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST) -> Iterator[Item | Broken]:
+    """The values of a JSON or JSON Lines file, one after another, in constant memory.
+
+    A list at the top level is opened: its elements are the values. Everything else at the top level is a value.
+    A value that can't be read gives `Broken`, and reading goes on behind it where its end can be found.
+    """
+    text = _Text(file, chunk)
+    number = 0
+    container = 0
+    while text.next_char():
+        if text.next_char() == "[":
+            container += 1
+            for found in _elements(text, number, container, largest):
+                number = max(number, found.number)
+                yield found
+            continue
+        number += 1
+        line = text.line
+        try:
+            yield Item(text.value(largest), number, line)
+        except _UnreadableError as error:
+            yield Broken(error.reason, number, line, error.cut_off)
+            text.skip_to_next_top_value()
+    if text.replaced:
+        yield Broken("bytes that are not UTF-8 were replaced by \ufffd", number, text.line)
+
+
+def _elements(text: _Text, number: int, container: int, largest: int) -> Iterator[Item | Broken]:
+    text.step()
+    while True:
+        char = text.next_char()
+        if char == "":
+            yield Broken("the file ends before its list is closed", number, text.line, cut_off=True)
+            return
+        if char == "]":
+            text.step()
+            return
+        if char == ",":
+            text.step()
+            continue
+        number += 1
+        line = text.line
+        try:
+            yield Item(text.value(largest), number, line, container)
+        except _UnreadableError as error:
+            yield Broken(error.reason, number, line, error.cut_off)
+            if error.cut_off or not text.skip_element():
+                if not error.cut_off:
+                    yield Broken("the end of a broken value was not found", number, line, cut_off=True)
+                text.skip_to_end()
+                return
+
+
+class _UnreadableError(Exception):
+    def __init__(self, reason: str, *, cut_off: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.cut_off = cut_off
+
+
+class _Text:
+    """A window of decoded text that moves over the file. `line` is that of the current position."""
+
+    def __init__(self, file: IO[bytes], chunk: int) -> None:
+        self._file = file
+        self._chunk = chunk
+        self._pending = b""
+        self._text = ""
+        self._at = 0
+        self._ended = False
+        self.line = 1
+        self.replaced = False
+        self._read(self._chunk)
+        if self._text.startswith("\ufeff"):
+            self._at = 1
+
+    def next_char(self) -> str:
+        """The next character that is no white space, without taking it; "" at the end of the file."""
+        while True:
+            match = _SPACE.match(self._text, self._at)
+            assert match is not None
+            self._move_to(match.end())
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if not self._read(self._chunk):
+                return ""
+
+    def step(self) -> None:
+        """Take one character."""
+        self._move_to(self._at + 1)
+
+    def value(self, largest: int) -> Any:
+        """The JSON value at the current position. Raises `_UnreadableError` and stays where it is."""
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if self._ended and self._is_cut_off(error):
+                    raise _UnreadableError("the file ends in the middle of it", cut_off=True) from None
+                if self._ended or not self._may_go_on(error):
+                    raise _UnreadableError(f"not valid JSON: {error.msg}") from None
+            except (ValueError, RecursionError) as error:
+                raise _UnreadableError(f"not readable: {error}") from None
+            else:
+                # At the window's end a number may go on: "1" could be the beginning of "1e+5".
+                if self._ended or end <= len(self._text) - 3 or not isinstance(value, (int, float)):
+                    self._move_to(end)
+                    return value
+            have = len(self._text) - self._at
+            if have > largest:
+                raise _UnreadableError(f"larger than {largest:,} characters")
+            self._read(max(self._chunk, have))  # doubling: the work stays proportional to the length
+
+    def skip_element(self) -> bool:
+        """Move to the comma or bracket behind a broken element of a list; False when there is none."""
+        depth = 0
+        in_string = False
+        while True:
+            match = (_INSIDE if in_string else _OUTSIDE).search(self._text, self._at)
+            if match is None:
+                self._move_to(len(self._text))
+                if not self._read(self._chunk):
+                    return False
+                continue
+            char = match.group()
+            if not in_string and depth == 0 and char in ",]":
+                self._move_to(match.start())
+                return True
+            self._move_to(match.end())
+            if char == "\\":
+                if self._at == len(self._text) and not self._read(self._chunk):
+                    return False
+                self.step()
+            elif char in '"\n':
+                # JSON has no newline within a string: one is a chance to find the way back after a lost quote.
+                in_string = char == '"' and not in_string
+            elif char in "[{":
+                depth += 1
+            elif char in "]}":
+                depth = max(depth - 1, 0)
+
+    def skip_to_next_top_value(self) -> None:
+        """Move to the next line that begins with a bracket: where the next value of JSON Lines stands."""
+        while True:
+            found = min(
+                (at for at in (self._text.find("\n{", self._at), self._text.find("\n[", self._at)) if at >= 0),
+                default=-1,
+            )
+            if found >= 0:
+                self._move_to(found + 1)
+                return
+            # The newline may be the window's last character.
+            self._move_to(max(self._at, len(self._text) - 1))
+            if not self._read(self._chunk):
+                self._move_to(len(self._text))
+                return
+
+    def skip_to_end(self) -> None:
+        """Leave out the rest of the file."""
+        self._move_to(len(self._text))
+        while self._read(self._chunk):
+            self._move_to(len(self._text))
+
+    def _may_go_on(self, error: json.JSONDecodeError) -> bool:
+        """Could more text mend this error? Only when it is at the window's end, or a string has no end yet."""
+        near_end = error.pos >= len(self._text) - 16
+        return near_end or error.msg.startswith("Unterminated string") or not self._text[error.pos :].strip()
+
+    def _is_cut_off(self, error: json.JSONDecodeError) -> bool:
+        """At the end of the file: did the text stop in the middle of a value (or is it wrong)?"""
+        rest = self._text[error.pos :].strip()
+        unfinished = error.msg.startswith("Unterminated string") or ("escape" in error.msg and len(rest) < 7)
+        return unfinished or not rest or any(word.startswith(rest) for word in _LITERALS)
+
+    def _move_to(self, position: int) -> None:
+        self.line += self._text.count("\n", self._at, position)
+        self._at = position
+
+    def _read(self, size: int) -> bool:
+        """Add `size` bytes to the window and drop what is behind; False at the end of the file."""
+        while not self._ended:
+            data = self._pending + (raw := self._file.read(size))
+            self._ended = not raw
+            try:
+                new, used = codecs.utf_8_decode(data, "strict", self._ended)
+            except UnicodeDecodeError:
+                self.replaced = True
+                new, used = codecs.utf_8_decode(data, "replace", self._ended)
+            self._pending = data[used:]
+            if new:
+                self._text = self._text[self._at :] + new
+                self._at = 0
+                return True
+        return False
