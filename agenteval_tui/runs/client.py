@@ -1,0 +1,188 @@
+"""Starting executions in processes of their own, finding those that live, and watching them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import site
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from agenteval_tui.places import config_dir, data_dir, history_file, runtime_dir
+from agenteval_tui.runs.events import Command, Event, decode_event, encode
+from agenteval_tui.runs.live import ExecutionRequest, Live, live_dir, read_card, understood
+from agenteval_tui.runs.plan import PlanOptions
+from agenteval_tui.text.identity import new_id
+from agenteval_tui.text.problems import InfrastructureError
+
+START_S = 60.0
+"""How long a process may take until it runs: it loads suites, opens the history, plans."""
+LONGEST_LINE = 1 << 28
+
+__all__ = ["Attachment", "ExecutionRequest", "Live", "PlanOptions", "attach", "live_executions", "start"]
+
+
+def start(request: ExecutionRequest) -> Live:
+    """Begin an execution in a process of its own, and wait until it runs (some tenths of a second: call in a thread).
+
+    An empty `db` or `config_dir` in the request means the user's own. Raises the `AgentevalError` that the process
+    met (an invalid suite, a history that can't be written, ...), with its place and remedy.
+    """
+    live_dir()  # say at once, and here, when there is no place for sockets
+    whole = ExecutionRequest(
+        tuple(str(Path(path).absolute()) for path in request.paths),
+        request.options,
+        str(Path(request.db or history_file()).absolute()),
+        str(Path(request.config_dir or config_dir()).absolute()),
+    )
+    log_file = _log_file()
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb", buffering=0) as answer:
+        try:
+            descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "wb") as log:
+                child = subprocess.Popen(  # noqa: S603 - our own program
+                    [sys.executable, "-P", "-m", "agenteval_tui.runs.process", "--ready", str(writing)],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(writing,),
+                    start_new_session=True,
+                    env=_environment(),
+                )
+        except OSError as error:
+            raise InfrastructureError(f"the execution's process can't be started: {error.strerror}") from error
+        finally:
+            os.close(writing)
+        # Somebody must wait for it, or it stays a zombie when it ends before we do.
+        threading.Thread(target=_reap, args=(child, log_file), daemon=True, name="reap-execution").start()
+        assert child.stdin is not None
+        with contextlib.suppress(BrokenPipeError), child.stdin:
+            child.stdin.write(json.dumps(whole.to_json()).encode())
+        return _understand(_answer(answer.fileno(), START_S), log_file)
+
+
+async def attach(live: Live) -> Attachment:
+    """Watch an execution. Raises `AgentevalError` when it has ended meanwhile."""
+    try:
+        reader, writer = await asyncio.open_unix_connection(live.socket, limit=LONGEST_LINE)
+    except OSError as error:
+        raise InfrastructureError(
+            "this execution does not run any more",
+            where=f"execution {live.execution}",
+            mend="its runs are in the history",
+        ) from error
+    return Attachment(live, reader, writer)
+
+
+class Attachment:
+    """A watcher's end of the socket: `async for event in attachment` gives a `Snapshot`, then what happens.
+
+    The iteration ends when the execution does (the last event is `Ended`) or its process dies (it is not).
+    """
+
+    def __init__(self, live: Live, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.live = live
+        self._reader = reader
+        self._writer = writer
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[Event]:
+        with contextlib.suppress(ConnectionError):
+            while line := await self._reader.readline():
+                try:
+                    yield decode_event(line)
+                except ValueError:
+                    # Of another version of this program, or cut off by the death of the process.
+                    continue
+
+    async def send(self, command: Command) -> None:
+        """Tell the execution to do something. Does nothing when it is over."""
+        with contextlib.suppress(ConnectionError):
+            self._writer.write(encode(command).encode("ascii") + b"\n")
+            await self._writer.drain()
+
+    async def close(self) -> None:
+        """Stop watching; the execution goes on."""
+        self._writer.close()
+        with contextlib.suppress(ConnectionError):
+            await self._writer.wait_closed()
+
+
+def live_executions() -> list[Live]:
+    """The executions of this user whose processes live, oldest first. What dead ones left behind is removed."""
+    folder = runtime_dir() / "live"
+    found = []
+    for card in folder.glob("*.json"):
+        live, alive = read_card(card)
+        if live is not None and alive:
+            found.append(live)
+        else:
+            for left in (card, card.with_suffix(".sock")):
+                with contextlib.suppress(OSError):
+                    left.unlink()
+    return sorted(found, key=lambda live: (live.started_ms, live.execution))
+
+
+def _answer(descriptor: int, timeout_s: float) -> bytes:
+    """What the process says on its pipe, up to the end; what there is of it when the time is over."""
+    until = time.monotonic() + timeout_s
+    said = b""
+    while not said.endswith(b"\n"):
+        left = until - time.monotonic()
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            break
+        piece = os.read(descriptor, 65_536)
+        if not piece:
+            break
+        said += piece
+    return said
+
+
+def _understand(said: bytes, log_file: Path) -> Live:
+    try:
+        return understood(said)
+    except (ValueError, KeyError, TypeError):
+        pass
+    tail = log_file.read_text("utf-8", errors="replace").strip().splitlines()[-1:] if log_file.exists() else []
+    reason = f": {tail[0]}" if tail else ""
+    raise InfrastructureError(f"the execution's process did not start{reason}", where=str(log_file))
+
+
+def _environment() -> dict[str, str]:
+    """Ours, and where this package is, for a checkout that is not installed."""
+    environment = dict(os.environ)
+    root = str(Path(__file__).resolve().parents[2])
+    if root not in site.getsitepackages():
+        before = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = f"{root}{os.pathsep}{before}" if before else root
+    return environment
+
+
+def _log_file() -> Path:
+    folder = data_dir() / "logs"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InfrastructureError(
+            f"the folder for logs can't be made: {error.strerror}",
+            where=str(folder),
+            mend="set AGENTEVAL_DATA_DIR to a folder that you may write",
+        ) from error
+    return folder / f"execution-{new_id()}.log"
+
+
+def _reap(child: subprocess.Popen[bytes], log_file: Path) -> None:
+    child.wait()
+    with contextlib.suppress(OSError):
+        if log_file.stat().st_size == 0:
+            log_file.unlink()
