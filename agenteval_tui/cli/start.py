@@ -1,0 +1,20 @@
+"""With what the app opens: the one thing that the command line tells the screens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class AppStart:
+    """`paths` are suite files or folders ((): the app chooses), `db` the history file (None: the usual one).
+
+    `screen` is where the app opens: suites, run, inspect or history; `target` what it shows there (a run's or an
+    execution's id).
+    """
+
+    paths: tuple[Path, ...] = ()
+    db: Path | None = None
+    screen: str = "suites"
+    target: str = ""
