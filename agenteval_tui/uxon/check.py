@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from agenteval_tui.text.problems import Fix, Severity
 from agenteval_tui.uxon.diagnostics import MOST_DIAGNOSTICS, Diagnostic, replace_fix, surround_fix
@@ -163,11 +164,11 @@ class _Checker:
             likely = self.likely(names, kind, variants)
             at = (node.start, node.start + 1)
             if len(likely) == 1:
-                fix = insert_member(self.text, node, key, quote(likely[0]), f'add "{key}": "{likely[0]}"')
+                adding = insert_member(self.text, node, key, quote(likely[0]), f'add "{key}": "{likely[0]}"')
                 message = (
                     f'This {noun} needs a "{key}": its properties are those of {likely[0]}, add "{key}": "{likely[0]}".'
                 )
-                self.tell("missing-required", message, *at, fix)
+                self.tell("missing-required", message, *at, adding)
                 return variants.options[likely[0]], False
             choice = likely if likely else list(variants.options)
             self.tell("missing-required", f'This {noun} needs a "{key}": write one of {listed(choice)}.', *at)
@@ -176,7 +177,8 @@ class _Checker:
         if value.kind == "missing":
             return None, True
         if value.kind != "string":
-            self.wrong_type(value, ScalarType("string"), quote(key), node, kind)
+            if kind.property(key) is None:  # else its own type says it
+                self.wrong_type(value, ScalarType("string"), quote(key), node, kind)
             return None, True
         name = variants.normalise(value.value)
         if name in variants.options:
@@ -211,7 +213,7 @@ class _Checker:
         index = node.members.index(member)
         fix = remove_member(self.text, node.members, index)
         if home and home != where:
-            self.tell("unknown-property", f"{head}: it belongs to {home}, move it there.", start, end, fix)
+            self.tell("unknown-property", f"{head}: it belongs to {home}, move it there.", start, end)
         elif free:
             self.tell("unknown-property", f"{head}: remove it, or use {listed(free)}.", start, end, fix)
         else:
@@ -226,45 +228,58 @@ class _Checker:
 
     # ------------------------------------------------------------------ wrong types
     def wrong_type(self, node: Node, kind: Type, name: str, owner: Node | None, parent: ObjectType | None) -> None:
-        remedy, fix = self.remedy(node, kind, owner)
-        if fix is None and owner is not None and parent is not None and (other := _sibling(node, name, parent)):
-            remedy = f"for this use {other}"
-        message = f"{name} takes {expected(kind)}, not {found(node)}"
-        message += f": {remedy}." if remedy else f": write {expected(kind)}."
-        self.tell("wrong-type", message, node.start, node.end, fix)
+        remedy = self.remedy(node, kind, owner)
+        words = remedy.words
+        if remedy.fix is None and owner is not None and parent is not None and (other := _sibling(node, name, parent)):
+            words = f"for this use {other}"
+        message = f"{name} takes {expected(kind)}, not {found(node)}: {words or f'write {expected(kind)}'}."
+        self.tell("wrong-type", message, node.start, node.end, remedy.fix)
+        for inner, inner_kind in remedy.inside:  # all that is wrong, in one go
+            self.value(inner, inner_kind, name, owner, parent)
 
-    def remedy(self, node: Node, kind: Type, owner: Node | None) -> tuple[str, Fix | None]:
-        """How to make the value right: in words, and as an edit."""
+    def remedy(self, node: Node, kind: Type, owner: Node | None) -> _Remedy:
+        """How to make the value right: in words, as an edit, and what of it then is to be checked as what."""
         options = kind.options if isinstance(kind, UnionType) else (kind,)
         source = self.text[node.start : node.end]
+        if node is self.document.root and node.kind == "array" and isinstance(kind, ObjectType):
+            wrapped = self.wrap_root(node, kind)
+            if wrapped is not None:
+                return wrapped
         for option in options:
             if isinstance(option, ArrayType) and fits(node, option.item) and node.value is not None:
                 short = f"write [{source}]" if len(source) <= 40 and "\n" not in source else "put [ ] around it"
-                return short, surround_fix("make it a list", node.start, node.end, "[", "]")
+                fix = surround_fix("make it a list", node.start, node.end, "[", "]")
+                return _Remedy(short, fix, ((node, option.item),))
         items = [item for item in node.items if not item.commented] if node.kind == "array" else []
         if len(items) == 1 and fits(items[0], kind) and items[0].kind != "missing":
             inner = self.text[items[0].start : items[0].end]
             short = f"write {inner}" if len(inner) <= 40 and "\n" not in inner else "remove the [ ] around it"
-            return short, replace_fix("take it out of the list", node.start, node.end, inner)
+            fix = replace_fix("take it out of the list", node.start, node.end, inner)
+            return _Remedy(short, fix, ((items[0], kind),))
         for option in options:
             right = _converted(node, source, option)
             if right is not None:
-                return f"write {right}", replace_fix(f"write {right}", node.start, node.end, right)
+                return _Remedy(f"write {right}", replace_fix(f"write {right}", node.start, node.end, right))
         if node.kind == "literal" and node.value is None and owner is not None:
             index = next((i for i, m in enumerate(owner.members) if m.value is node), None)
             if index is not None:
-                return "remove the property", remove_member(self.text, owner.members, index)
-        if owner is None and node is self.document.root and node.kind == "array" and isinstance(kind, ObjectType):
-            return self.wrap_root(node, kind)
-        return "", None
+                return _Remedy("remove the property", remove_member(self.text, owner.members, index))
+        return _Remedy("")
 
-    def wrap_root(self, node: Node, kind: ObjectType) -> tuple[str, Fix | None]:
+    def wrap_root(self, node: Node, kind: ObjectType) -> _Remedy | None:
         """A list where the whole config should be is most likely the list that one property of it takes."""
         for prop in kind.properties:
             if isinstance(prop.type, ArrayType) and all(fits(item, prop.type.item) for item in node.items):
                 before = f"{{{quote(prop.name)}: "
-                return f"write {before}[...]}}", surround_fix(f"make it {prop.name}", node.start, node.end, before, "}")
-        return "", None
+                fix = surround_fix(f"make it {prop.name}", node.start, node.end, before, "}")
+                return _Remedy(f"write {before}[...]}}", fix, ((node, prop.type),))
+        return None
+
+
+class _Remedy(NamedTuple):
+    words: str
+    fix: Fix | None = None
+    inside: tuple[tuple[Node, Type], ...] = ()
 
 
 def _weight(diagnostics: list[Diagnostic]) -> int:

@@ -63,9 +63,9 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         text = quote(value)
         return text if len(text) <= 60 else text[:58] + '…"'
-    return (
-        {True: "true", False: "false", None: "null"}[value] if value is None or value in (True, False) else str(value)
-    )
+    if value is None or isinstance(value, bool):
+        return {True: "true", False: "false", None: "null"}[value]
+    return str(value)
 
 
 def fits(node: Node, kind: Type) -> bool:

@@ -45,7 +45,7 @@ class CompiledPattern:
     regex: regex.Pattern[str]
     parts: PatternParts
 
-    def search(self, text: str, *, timeout: float | None = None) -> regex.Match[str] | None:
+    def search(self, text: str, *, timeout: float | None = None) -> Any:
         """The first match in `text`. Raises TimeoutError after `timeout` seconds."""
         find = self.regex.match if "A" in self.parts.flags else self.regex.search
         return find(text, timeout=timeout)
@@ -147,16 +147,16 @@ def compile_pattern(text: str) -> CompiledPattern | PatternError:
 
 
 _REMEDIES: tuple[tuple[str, str], ...] = (
-    ("missing )", "a group is never closed: add ) or write \\( for a bracket"),
-    ("unbalanced parenthesis", "this ) closes nothing: remove it, or write \\) for a bracket"),
-    ("unterminated character set", "a set is never closed: add ] or write \\[ for a bracket"),
+    ("missing )", "a group is never closed: add ), or write [(] for the character"),
+    ("unbalanced parenthesis", "this ) closes nothing: remove it, or write [)] for the character"),
+    ("unterminated character set", "a set is never closed: add ], or write [[] for the character"),
     (
         "nothing to repeat",
-        "there is nothing before it that could be repeated: write a backslash before it for the character",
+        "there is nothing before it that could be repeated: write [*] or the like for the character",
     ),
     ("multiple repeat", "two repetitions follow each other: remove one"),
-    ("bad character range", "the range runs backwards: turn it around, or write \\- for a hyphen"),
-    ("bad escape", "nothing may be escaped like that: write \\\\ for a backslash"),
+    ("bad character range", "the range runs backwards: turn it around, or put the hyphen last"),
+    ("bad escape", "nothing may be escaped like that: a backslash itself is written \\\\ in a pattern"),
     ("unknown property", "there is no Unicode property of that name"),
     ("look-behind", "a look-behind like that is not possible"),
     ("missing >", "the group's name is never closed: add >"),
@@ -165,7 +165,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     ("invalid group reference", "there is no group of that number"),
     ("min repeat greater than max repeat", "the first number must not be greater than the second"),
     ("incomplete escape", "an escape is not complete here"),
-    ("unknown extension", "(? begins something special, but not this: write \\( for a bracket"),
+    ("unknown extension", "(? begins something special, but not this: write [(] for the character"),
 )
 
 
