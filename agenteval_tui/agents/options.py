@@ -19,6 +19,9 @@ class AgentOptions(BaseModel):
     kind: str = Field("", description="Which kind of agent this is.")
     description: str = Field("", description="What this agent is, in words.")
     concurrency: int | None = Field(None, ge=1, description="How many runs may use this agent at once.")
+    max_attempts: int | None = Field(
+        None, ge=1, le=20, description="How often a run is tried when its failure may pass by itself. Default 3."
+    )
 
 
 Options = TypeVar("Options", bound=AgentOptions)

@@ -19,7 +19,7 @@ from agenteval_tui.agents.interface import Agent, AgentRequest
 from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Graded, Planned, Progress
 from agenteval_tui.runs.flight import MAX_ATTEMPTS, Flight, Retries
 from agenteval_tui.runs.pace import Pace
-from agenteval_tui.runs.plan import Plan, RunPlan
+from agenteval_tui.runs.plan import AgentPlan, Plan, RunPlan
 from agenteval_tui.runs.records import execution_record, planned_runs, run_ended
 from agenteval_tui.runs.verdicts import CANCELLED, Judged, is_large, judge
 from agenteval_tui.runs.waiting import WaitingRuns
@@ -94,19 +94,20 @@ class Engine:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
         from agenteval_tui.agents.registry import make_agent
         from agenteval_tui.runs.recordings import recordings_of
-        from agenteval_tui.suites.agents_file import expand
+        from agenteval_tui.suites.agents_file import environment_for
 
         limits: dict[str, int] = {}
         for run in self.plan.runs:
             one = run.agent
             if one.hash in self._agents:
                 continue
-            config = expand(dict(one.config), self._env)
+            env = environment_for(one.base_dir, self._env)
+            config = _expanded(one, env)
             agent = make_agent(
                 one.name,
                 config,
                 base_dir=one.base_dir,
-                env=self._env,
+                env=env,
                 transcripts=lambda reference: recordings_of(self._store, reference),
             )
             retries = Retries(int(config.get("max_attempts") or MAX_ATTEMPTS), self._retry_base_s)
@@ -434,6 +435,15 @@ class Engine:
             if spent.cost is not None:
                 cost = (cost or 0.0) + spent.cost
         return tokens_in, tokens_out, cost
+
+
+def _expanded(agent: AgentPlan, env: Mapping[str, str]) -> dict[str, Any]:
+    from agenteval_tui.suites.environment import expand
+
+    try:
+        return dict(expand(agent.config, env))
+    except AgentevalError as error:
+        raise AgentevalError(error.what, where=error.where or f"agent {agent.name!r}", mend=error.mend) from error
 
 
 def _rounded(seconds: float | None) -> float | None:

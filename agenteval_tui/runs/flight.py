@@ -101,6 +101,7 @@ class Flight:
         self._texts: list[str] = []
         self._texts_kind: type[Event] = TextStreamed
         self._arguments: dict[int, list[str]] = {}
+        self._shown = False  # something of this attempt has streamed
 
     async def fly(self, *, note_attempt: Callable[[Flight], None]) -> None:
         """Run the agent, again where that may help. Raises only CancelledError; errors are in the transcript."""
@@ -158,6 +159,7 @@ class Flight:
         """One attempt; gives how it failed, or None when the agent was done."""
         self._recorder = recorder = Recorder(self._request.messages)
         self._arguments.clear()
+        self._shown = False
         self.usage = Usage()
         try:
             stream = self._agent.run(self._request)
@@ -195,15 +197,11 @@ class Flight:
         return None
 
     def _stream(self, kind: type[Event], text: str) -> None:
+        self._shown = True
         if kind is not self._texts_kind:
             self.flush()
             self._texts_kind = kind
         self._texts.append(text)
-
-    @property
-    def streaming(self) -> bool:
-        """True when there is text to flush."""
-        return bool(self._texts)
 
     def _other(self, event: AgentEvent) -> None:
         match event:
@@ -211,6 +209,7 @@ class Flight:
                 self._stream(ReasoningStreamed, text)
             case ToolCallStarted(key, _, name):
                 self.flush()
+                self._shown = True
                 self._arguments[key] = []
                 self._tell(ToolStarted, self.run, key, name)
             case ToolArgumentsDelta(key, text):
@@ -237,7 +236,15 @@ class Flight:
             self._tell(ToolArguments, self.run, key, "".join(pieces)[:ARGUMENTS_LIMIT])
 
     def _replayed(self, transcript: Transcript) -> None:
-        """Show a recording as if it had just happened: its last calls, then the answer."""
+        """Show a recording that did not stream as if it had just happened: its last calls, then the answer."""
+        if not self._shown:
+            self._show(transcript)
+        self.usage = transcript.usage
+        self.spent = add_usage(self.spent, transcript.usage)
+        if self.usage != Usage():
+            self._tell_usage()
+
+    def _show(self, transcript: Transcript) -> None:
         for index, call in list(enumerate(transcript.tool_calls))[-RECORDED_CALLS:]:
             self._tell(ToolStarted, self.run, index, call.name)
             self._tell(ToolArguments, self.run, index, arguments_text(call)[:ARGUMENTS_LIMIT])
@@ -245,10 +252,6 @@ class Flight:
                 self._tell(ToolFinished, self.run, index, call.result[:RESULT_LIMIT], call.status == "error")
         if transcript.final_output:
             self._stream(TextStreamed, transcript.final_output)
-        self.usage = transcript.usage
-        self.spent = add_usage(self.spent, transcript.usage)
-        if self.usage != Usage():
-            self._tell_usage()
 
     def _tell_usage(self) -> None:
         self._tell(UsageCounted, self.run, self.usage.input_tokens, self.usage.output_tokens, self.usage.cost)

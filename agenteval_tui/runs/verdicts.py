@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.transcripts.model import Transcript
 
@@ -37,31 +36,15 @@ class Judged:
 
 def judge(run: RunPlan, transcript: Transcript) -> Judged:
     """Grade what the agent did. Where it did not finish there is nothing to grade: outcome error, criteria skipped."""
-    if transcript.error is not None:
-        why = transcript.error.message
-        if transcript.error.kind == CANCELLED:
-            return Judged(CANCELLED, None, (), 0, why)
-        results = tuple(_skipped(spec, "the agent did not finish") for spec in run.specs)
-        return Judged(Outcome.ERROR.value, None, results, 0, why)
+    error = transcript.error
+    if error is not None and error.kind == CANCELLED:
+        return Judged(CANCELLED, None, (), 0, error.message)
     verdict = grade(transcript, run.specs, run.variables, run.pass_threshold)
-    return Judged(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, verdict.reason)
+    why = verdict.reason if error is None else error.message
+    return Judged(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, why)
 
 
 def is_large(transcript: Transcript) -> bool:
     """Whether grading may take long enough to be felt by others."""
     size = sum(len(message.content) for message in transcript.messages)
     return size + 200 * len(transcript.tool_calls) > LARGE
-
-
-def _skipped(spec: CriterionSpec, reason: str) -> CriterionResult:
-    return CriterionResult(
-        criterion=spec.name,
-        outcome=Outcome.SKIPPED,
-        score=None,
-        severity=spec.severity,
-        weight=spec.weight,
-        negate=spec.negate,
-        prototype_class=spec.prototype,
-        criterion_hash=spec.hash,
-        reason=reason,
-    )
