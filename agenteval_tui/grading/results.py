@@ -98,9 +98,14 @@ class CriterionResult:
     source: str = ""
 
     @property
+    def neutral(self) -> bool:
+        """Nothing was there to check: passed without a score, and left out of the test's mean."""
+        return self.outcome is Outcome.PASSED and self.score is None
+
+    @property
     def rating(self) -> int | None:
-        """The score on Power UI's scale 1..5."""
-        return rating(self.score)
+        """The score on Power UI's scale 1..5; 3 for a neutral criterion; None where there is no score."""
+        return 3 if self.neutral else rating(self.score)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,126 @@
+"""Results as JSON, in the shape that `agenteval grade --json` prints, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.grading.spec import json_like
+
+
+def result_to_json(result: CriterionResult) -> dict[str, Any]:
+    """`{"criterion", "outcome", "score", "rating", "value", "metrics": [...]}` and more.
+
+    `result_from_json` reads it back to an equal result.
+    """
+    return {
+        "criterion": result.criterion,
+        "outcome": str(result.outcome),
+        "score": result.score,
+        "rating": result.rating,
+        "value": result.value,
+        "metrics": [metric_to_json(metric) for metric in result.metrics],
+        "reason": result.reason,
+        "severity": result.severity,
+        "weight": result.weight,
+        "negate": result.negate,
+        "prototype_class": result.prototype_class,
+        "criterion_hash": result.criterion_hash,
+        "source": result.source,
+        "value_spans": [_span(span) for span in result.value_spans],
+    }
+
+
+def metric_to_json(metric: MetricResult) -> dict[str, Any]:
+    """`{"name", "type", "outcome", "score", "rating", "evidence": [...]}` and more."""
+    return {
+        "name": metric.name,
+        "type": metric.type,
+        "outcome": str(metric.outcome),
+        "score": metric.score,
+        "rating": metric.rating,
+        "evidence": [_evidence(one) for one in metric.evidence],
+        "weight": metric.weight,
+        "neutral": metric.neutral,
+        "reason": metric.reason,
+    }
+
+
+def result_from_json(data: Mapping[str, Any]) -> CriterionResult:
+    """Read what `result_to_json` wrote. Raises `ValueError` or `KeyError` for anything else."""
+    return CriterionResult(
+        criterion=str(data["criterion"]),
+        outcome=Outcome(data["outcome"]),
+        score=data.get("score"),
+        severity=str(data.get("severity", "error")),
+        weight=data.get("weight", 1.0),
+        negate=bool(data.get("negate", False)),
+        prototype_class=str(data.get("prototype_class", "")),
+        criterion_hash=str(data.get("criterion_hash", "")),
+        value=data.get("value"),
+        value_spans=_spans(data.get("value_spans")),
+        metrics=tuple(_metric_from(one) for one in data.get("metrics") or ()),
+        reason=str(data.get("reason", "")),
+        source=str(data.get("source", "")),
+    )
+
+
+def _metric_from(data: Mapping[str, Any]) -> MetricResult:
+    return MetricResult(
+        name=str(data["name"]),
+        type=str(data["type"]),
+        outcome=Outcome(data["outcome"]),
+        score=data.get("score"),
+        weight=data.get("weight", 1.0),
+        neutral=bool(data.get("neutral", False)),
+        evidence=tuple(_evidence_from(one) for one in data.get("evidence") or ()),
+        reason=str(data.get("reason", "")),
+    )
+
+
+def _evidence(one: Evidence) -> dict[str, Any]:
+    return {
+        "condition": one.condition,
+        "passed": one.passed,
+        "reason": one.reason,
+        "expected": json_like(one.expected),
+        "found": json_like(one.found),
+        "spans": [_span(span) for span in one.spans],
+        "near": [_span(span) for span in one.near],
+        "group": one.group,
+    }
+
+
+def _evidence_from(data: Mapping[str, Any]) -> Evidence:
+    return Evidence(
+        condition=str(data["condition"]),
+        passed=data.get("passed"),
+        reason=str(data.get("reason", "")),
+        expected=data.get("expected"),
+        found=data.get("found"),
+        spans=_spans(data.get("spans")),
+        near=_spans(data.get("near")),
+        group=str(data.get("group", "")),
+    )
+
+
+def _span(span: Span) -> dict[str, Any]:
+    if span.kind in ("message", "value"):
+        return {"kind": span.kind, "index": span.index, "start": span.start, "end": span.end}
+    if span.kind == "tool":
+        return {"kind": span.kind, "index": span.index}
+    return {"kind": span.kind, "index": span.index, "path": span.path}
+
+
+def _spans(data: Any) -> tuple[Span, ...]:
+    return tuple(
+        Span(
+            one["kind"],
+            int(one.get("index", 0)),
+            int(one.get("start", 0)),
+            int(one.get("end", 0)),
+            str(one.get("path", "")),
+        )
+        for one in data or ()
+    )

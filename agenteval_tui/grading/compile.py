@@ -1,0 +1,328 @@
+"""Criteria made ready: everything that is the same for each transcript is done once, then grading is only looking."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.grading import registry
+from agenteval_tui.grading.patterns import SlowPatternError
+from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders, look_up, names_in
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
+from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.metrics.metric import Check, Context, Metric
+    from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
+    from agenteval_tui.grading.value import Value
+    from agenteval_tui.uxon.diagnostics import Diagnostic
+
+_FILLED = 256
+"""Configs with their placeholders filled that one checker keeps: one for each row of a data set, as a rule."""
+
+
+class UnusableConfigError(Exception):
+    """A config that cannot be used: why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A config without placeholders, made ready."""
+
+    prototype: Prototype
+    extract: Extract
+    metrics: tuple[tuple[Metric, Check], ...]
+
+
+class Checker:
+    """A criterion made ready. `check` never raises, whatever the config and the transcript are."""
+
+    def __init__(self, spec: CriterionSpec) -> None:
+        self.spec = spec
+        self._prototype = spec.prototype
+        self._hash = spec.hash
+        self._variables: frozenset[str] = frozenset()
+        self._filled: OrderedDict[str, Pipeline | str] = OrderedDict()
+        self._lock = Lock()
+        self._pipeline: Pipeline | str | None = None
+        self._quick: dict[tuple[int, ...], tuple[CriterionResult, tuple[MetricResult, ...]]] = {}
+        if spec.broken:
+            self._pipeline = spec.broken
+        elif has_placeholders(spec.document.value):
+            self._variables = names_in(spec.document.value)
+        else:
+            self._pipeline = _build(self._prototype, spec.prototype_class, spec.document.value)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What is wrong with the config text, with places in `spec.config_text`."""
+        from agenteval_tui.grading.diagnose import diagnose
+
+        return diagnose(self.spec.config_text, self.spec.prototype_class)
+
+    @property
+    def problem(self) -> str:
+        """Why no transcript can be graded with this criterion, in one line; "" when it can be."""
+        return self._pipeline if isinstance(self._pipeline, str) else ""
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables that the config asks for."""
+        return self._variables
+
+    def check(
+        self, transcript: Transcript, variables: Mapping[str, Any] | None = None, *, explain: bool = True
+    ) -> CriterionResult:
+        """What the criterion says of `transcript`.
+
+        `explain=False` gives outcome, score and the metrics' scores only, without value and evidence: for grading
+        thousands at once.
+        """
+        try:
+            return self._check(transcript, variables or {}, explain)
+        except (SlowPatternError, PlaceholderError) as problem:
+            return self._error(str(problem))
+        except Exception as problem:
+            # A plug-in's mistake, or ours: it must not take the other results with it.
+            return self._error(f"the check broke: {type(problem).__name__}: {problem}")
+
+    def _check(self, transcript: Transcript, variables: Mapping[str, Any], explain: bool) -> CriterionResult:
+        pipeline = self._pipeline if self._pipeline is not None else self._fill(variables)
+        if isinstance(pipeline, str):
+            return self._error(pipeline)
+        value = pipeline.extract(transcript)
+        if value is None:
+            return self._nothing(pipeline, transcript, explain)
+        context = _context(self.spec.expected_value, variables, explain)
+        results = tuple([_run(metric, check, value, context) for metric, check in pipeline.metrics])
+        if explain:
+            return self._judged(pipeline, results, value)
+        # Metrics give the same few result objects again and again when they need not explain.
+        key = tuple(map(id, results))
+        known = self._quick.get(key)
+        if known is None:
+            known = (self._judged(pipeline, results, None), results)
+            if len(self._quick) < 1000:
+                self._quick[key] = known
+        return known[0]
+
+    def _fill(self, variables: Mapping[str, Any]) -> Pipeline | str:
+        """The pipeline for a row's variables. Raises `PlaceholderError`."""
+        spec = self.spec
+        given = dict(variables)
+        if spec.expected_value is not None:
+            given["expected_value"] = fill(json_like(spec.expected_value), variables, typed=True)
+        from agenteval_tui.text.identity import canonical_json
+
+        key = canonical_json([[name, json_like(look_up(name, given))] for name in sorted(self._variables)])
+        with self._lock:
+            known = self._filled.get(key)
+            if known is not None:
+                self._filled.move_to_end(key)
+                return known
+        value = _fill_config(spec.document.value, given)
+        made = _build(self._prototype, spec.prototype_class, value)
+        with self._lock:
+            self._filled[key] = made
+            while len(self._filled) > _FILLED:
+                self._filled.popitem(last=False)
+        return made
+
+    def _judged(self, pipeline: Pipeline, results: tuple[MetricResult, ...], value: Value | None) -> CriterionResult:
+        outcome, score, reason = _combined(results, self.spec.pass_threshold)
+        if outcome is Outcome.PASSED and score is None and pipeline.prototype.can_find_nothing:
+            score, reason = 1.0, "a value was found; no metric looks at it"
+        return self._result(outcome, score, reason, results, value)
+
+    def _nothing(self, pipeline: Pipeline, transcript: Transcript, explain: bool) -> CriterionResult:
+        if not explain:
+            return self._result(Outcome.FAILED, 0.0, "nothing extracted", (), None)
+        why = pipeline.prototype.why_nothing(transcript)
+        reason = f"nothing extracted: {why.reason}"
+        evidence = Evidence("extraction", False, reason, None, None, why.searched, why.near, "extraction")
+        # No metric could look; the extraction's own line stands where theirs would.
+        line = MetricResult("extraction", "extraction", Outcome.FAILED, 0.0, evidence=(evidence,), reason=reason)
+        return self._result(Outcome.FAILED, 0.0, reason, (line,), None)
+
+    def _result(
+        self,
+        outcome: Outcome,
+        score: float | None,
+        reason: str,
+        results: tuple[MetricResult, ...],
+        value: Value | None,
+    ) -> CriterionResult:
+        spec = self.spec
+        if spec.negate and score is not None and outcome in (Outcome.PASSED, Outcome.FAILED):
+            was, score = outcome, 1.0 - score
+            outcome = Outcome.FAILED if was is Outcome.PASSED else Outcome.PASSED
+            reason = f"negated: {reason or 'every metric passed, and must not'}"
+        return CriterionResult(
+            criterion=spec.name,
+            outcome=outcome,
+            score=score,
+            severity=spec.severity,
+            weight=spec.weight,
+            negate=spec.negate,
+            prototype_class=self._prototype,
+            criterion_hash=self._hash,
+            value=None if value is None else value.text,
+            value_spans=() if value is None else value.spans(0, len(value.text)),
+            metrics=results,
+            reason=reason,
+        )
+
+    def _error(self, reason: str) -> CriterionResult:
+        return self._result(Outcome.ERROR, None, reason, (), None)
+
+
+def compile_criterion(spec: CriterionSpec) -> Checker:
+    """The criterion made ready; never raises. The same criterion gives the same checker as long as it is cached."""
+    return _compile(_Key(spec))
+
+
+class _Key:
+    """A spec as a key of the cache: everything that a checker's results show."""
+
+    __slots__ = ("key", "spec")
+
+    def __init__(self, spec: CriterionSpec) -> None:
+        self.spec = spec
+        self.key = (spec.hash, spec.name, spec.prototype_class, float(spec.weight), spec.severity, spec.config_text)
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.key == other.key
+
+
+@lru_cache(maxsize=512)
+def _compile(key: _Key) -> Checker:
+    return Checker(key.spec)
+
+
+def _context(expected: Any, variables: Mapping[str, Any], explain: bool) -> Context:
+    from agenteval_tui.grading.metrics.metric import Context
+
+    return Context(expected, variables, explain)
+
+
+def _run(metric: Metric, check: Check, value: Value, context: Context) -> MetricResult:
+    try:
+        return check(value, context)
+    except SlowPatternError as slow:
+        return metric.error(str(slow))
+    except Exception as problem:
+        return metric.error(f"the metric broke: {type(problem).__name__}: {problem}")
+
+
+def _combined(results: tuple[MetricResult, ...], threshold: float | None) -> tuple[Outcome, float | None, str]:
+    """Outcome, score and reason of a criterion from its metrics. An error is never outweighed."""
+    for undecided in (Outcome.ERROR, Outcome.NEEDS_REVIEW):
+        for one in results:
+            if one.outcome is undecided:
+                return undecided, None, f"{one.name}: {one.reason}"
+    counted = [one for one in results if not one.neutral and one.score is not None]
+    if not counted:
+        return Outcome.PASSED, None, "nothing is configured: the criterion checks nothing"
+    weights = sum(one.weight for one in counted)
+    score = sum(one.weight * (one.score or 0.0) for one in counted) / weights if weights else 0.0
+    score = min(1.0, max(0.0, score))
+    failed = [one for one in counted if one.outcome is not Outcome.PASSED]
+    if threshold is not None:
+        passed = score >= threshold - 1e-9
+        reason = f"score {score:.2f} {'reaches' if passed else 'is below'} the threshold {threshold:g}"
+        if failed and failed[0].reason:
+            reason += f"; {failed[0].name}: {failed[0].reason}"
+        return (Outcome.PASSED if passed else Outcome.FAILED), score, reason
+    reason = "; ".join(one.reason for one in failed if one.reason)
+    return (Outcome.FAILED if failed else Outcome.PASSED), score, reason
+
+
+def _fill_config(value: Any, variables: Mapping[str, Any]) -> Any:
+    """The config with its placeholders filled; in each metric with what that metric says of its properties."""
+    if not isinstance(value, Mapping):
+        return fill(value, variables)
+    filled: dict[str, Any] = {}
+    for key, item in value.items():
+        if key == "metrics" and isinstance(item, list):
+            filled[key] = [fill(one, variables, _any_json(one)) for one in item]
+        else:
+            filled[key] = fill(item, variables)
+    return filled
+
+
+def _any_json(metric: Any) -> frozenset[str]:
+    name = metric.get("type") if isinstance(metric, Mapping) else None
+    known = registry.known_metric(name) if isinstance(name, str) else None
+    try:
+        return registry.metric(known).any_json if known else frozenset()
+    except AgentevalError:
+        return frozenset()
+
+
+def _build(name: str, written: str, value: Any) -> Pipeline | str:
+    """The pipeline of a config value; a text saying what is wrong with it when there is none."""
+    try:
+        return _pipeline(written, value)
+    except (UnusableConfigError, AgentevalError) as problem:
+        return str(problem)
+    except Exception as problem:
+        return f"{name} cannot be made ready: {type(problem).__name__}: {problem}"
+
+
+def _pipeline(prototype_class: str, value: Any) -> Pipeline:
+    if value is None:
+        value = {}
+    if not isinstance(value, Mapping):
+        raise UnusableConfigError("config_uxon must be an object: { ... }")
+    problems: list[str] = []
+    model = registry.prototype(prototype_class)
+    prototype = _read(model, {key: item for key, item in value.items() if key != "metrics"}, "", problems)
+    listed = value.get("metrics", [])
+    if not isinstance(listed, list):
+        problems.append("`metrics` must be a list: write [ ... ]")
+        listed = []
+    metrics = [_metric(number, one, problems) for number, one in enumerate(listed)]
+    if problems or prototype is None:
+        raise UnusableConfigError("; ".join(problems))
+    return Pipeline(
+        prototype, prototype.compile(), tuple((metric, metric.compile()) for metric in metrics if metric is not None)
+    )
+
+
+def _metric(number: int, given: Any, problems: list[str]) -> Metric | None:
+    where = f"metrics[{number}]"
+    if not isinstance(given, Mapping):
+        problems.append(f"`{where}` must be an object: {{ ... }}")
+        return None
+    name = given.get("type")
+    if not isinstance(name, str):
+        problems.append(f"`{where}.type` is missing" if name is None else f"`{where}.type` must be a string")
+        return None
+    try:
+        model = registry.metric(name)
+    except AgentevalError as unknown:
+        problems.append(f"`{where}.type`: {unknown}")
+        return None
+    metric: Metric | None = _read(model, {key: item for key, item in given.items() if key != "type"}, where, problems)
+    return metric
+
+
+def _read(model: Any, given: Mapping[str, Any], where: str, problems: list[str]) -> Any:
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(dict(given))
+    except ValidationError as error:
+        from agenteval_tui.grading.config_errors import in_words
+
+        problems.append(in_words(error, model, where))
+        return None

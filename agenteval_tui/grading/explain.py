@@ -1,0 +1,121 @@
+"""Results as a small tree of facts: what screens, plain text, Markdown and reports all show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.grading.words import quoted
+
+Mark = Literal["passed", "failed", "error", "info", "near"]
+
+_SIGNS: dict[Mark, str] = {"passed": "✓", "failed": "✗", "error": "!", "info": "·", "near": "≈"}
+_VALUE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of an explanation, and what belongs to it. `span` is the place it speaks of, if it has one."""
+
+    mark: Mark
+    text: str
+    children: tuple[Fact, ...] = ()
+    span: Span | None = None
+
+
+def explain(results: Iterable[CriterionResult]) -> tuple[Fact, ...]:
+    """A fact for each criterion; below it the value, its metrics, and below them their evidence, failures first."""
+    return tuple(_criterion(result) for result in results)
+
+
+def headline(result: CriterionResult) -> str:
+    """One line that says why a criterion did not pass (or that it did)."""
+    if result.outcome is Outcome.PASSED:
+        return f"{result.criterion}: {'checks nothing' if result.neutral else 'passed'}"
+    return f"{result.criterion}: {why(result) or str(result.outcome)}"
+
+
+def why(result: CriterionResult) -> str:
+    """The reason alone, without the criterion's name; "" for one that passed."""
+    if result.outcome is Outcome.PASSED:
+        return ""
+    if result.outcome is Outcome.FAILED and not result.negate:
+        for metric in result.metrics:
+            if metric.outcome is Outcome.FAILED:
+                missed = [one for one in metric.evidence if one.passed is False]
+                if missed:
+                    more = f" (and {len(missed) - 1} more)" if len(missed) > 1 else ""
+                    return f"{missed[0].reason}{more}"
+    return result.reason
+
+
+def render_text(facts: Iterable[Fact]) -> str:
+    """The tree as plain text: a sign and a line each, two spaces of indentation a level. Foreign text is in it raw."""
+    return "\n".join(_lines(facts, 0))
+
+
+def _lines(facts: Iterable[Fact], depth: int) -> Iterator[str]:
+    for fact in facts:
+        yield f"{'  ' * depth}{_SIGNS[fact.mark]} {fact.text}"
+        yield from _lines(fact.children, depth + 1)
+
+
+def mark_of(outcome: Outcome) -> Mark:
+    """The mark of an outcome."""
+    marks: dict[Outcome, Mark] = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.ERROR: "error"}
+    return marks.get(outcome, "info")
+
+
+def _criterion(result: CriterionResult) -> Fact:
+    text = f"{result.criterion}: {result.outcome}"
+    if result.score is not None:
+        text += f", score {result.score:.2f}"
+    notes = [result.severity] if result.severity != "error" else []
+    notes += ["negated"] if result.negate else []
+    notes += [f"from {result.source}"] if result.source else []
+    if notes:
+        text += f" ({', '.join(notes)})"
+    children: list[Fact] = []
+    covered = {one.reason for metric in result.metrics for one in metric.evidence}
+    covered.update(metric.reason for metric in result.metrics)
+    if result.reason and result.reason not in covered and (result.outcome is not Outcome.FAILED or result.negate):
+        children.append(Fact(mark_of(result.outcome), result.reason))
+    elif result.reason and not result.metrics:
+        children.append(Fact(mark_of(result.outcome), result.reason))
+    if result.value is not None:
+        where = result.value_spans[0] if result.value_spans else None
+        lines = result.value.count("\n") + 1
+        size = f" ({lines} lines, {len(result.value)} characters)" if len(result.value) > _VALUE else ""
+        children.append(Fact("info", f"{result.prototype_class} found {quoted(result.value, _VALUE)}{size}", (), where))
+    children.extend(_metric(metric) for metric in result.metrics)
+    return Fact(mark_of(result.outcome), text, tuple(children))
+
+
+def _metric(metric: MetricResult) -> Fact:
+    if metric.neutral:
+        return Fact("info", f"{metric.name}: {metric.reason}")
+    text = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
+    if metric.score is not None:
+        text += f": {metric.score:.2f}"
+    elif metric.reason:
+        text += f": {metric.reason}"
+    ordered = sorted(metric.evidence, key=lambda one: one.passed is True)
+    return Fact(mark_of(metric.outcome), text, tuple(_evidence(one) for one in ordered))
+
+
+def _evidence(one: Evidence) -> Fact:
+    mark: Mark = "info" if one.passed is None else "passed" if one.passed else "failed"
+    near = tuple(Fact("near", _where(span), (), span) for span in one.near[:3])
+    return Fact(mark, f"{one.condition}: {one.reason}", near, one.spans[0] if one.spans else None)
+
+
+def _where(span: Span) -> str:
+    if span.kind == "message":
+        return f"closest: message {span.index + 1}, characters {span.start + 1} to {span.end}"
+    if span.kind == "value":
+        return f"closest: characters {span.start + 1} to {span.end} of the value"
+    if span.kind == "tool":
+        return f"closest: tool call {span.index + 1}"
+    return f"closest: argument {span.path} of tool call {span.index + 1}"

@@ -1,0 +1,90 @@
+"""From a transcript and a test's criteria to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Transcript
+
+
+def grade(
+    transcript: Transcript,
+    specs: Iterable[CriterionSpec],
+    variables: Mapping[str, Any] | None = None,
+    pass_threshold: float | None = None,
+    *,
+    explain: bool = True,
+) -> Verdict:
+    """The verdict of all criteria. Never raises.
+
+    A transcript whose agent did not finish is not graded: outcome `error`, and every criterion is `skipped`.
+    """
+    if transcript.error is not None:
+        reason = f"not graded: the agent did not finish ({transcript.error.kind}: {transcript.error.message})"
+        return Verdict(Outcome.ERROR, None, tuple(_skipped(spec, reason) for spec in specs), 0, reason)
+    results = tuple([compile_criterion(spec).check(transcript, variables, explain=explain) for spec in specs])
+    return verdict_of(results, pass_threshold)
+
+
+def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None = None) -> Verdict:
+    """The verdict that criterion results make together.
+
+    Score: the weighted mean of those that have one. Criteria of severity `error` decide: one failed makes the
+    verdict failed; else one in error makes it error, one waiting for a person needs_review. A criterion that
+    checks nothing, or was skipped, counts nowhere.
+    """
+    kept = tuple(results)
+    scored = [one for one in kept if one.score is not None]
+    weights = sum(one.weight for one in scored)
+    score: float | None = sum(one.weight * (one.score or 0.0) for one in scored) / weights if weights else 0.0
+    warnings = sum(one.severity == "warning" and one.outcome is Outcome.FAILED for one in kept)
+    deciding = [one for one in kept if one.severity == "error"]
+    for outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW):
+        hit = [one for one in deciding if one.outcome is outcome]
+        if hit:
+            if not scored:
+                score = None
+            more = f" (and {len(hit) - 1} more)" if len(hit) > 1 else ""
+            return Verdict(outcome, score, kept, warnings, f"{hit[0].criterion}: {hit[0].reason}{more}")
+    assert score is not None
+    if pass_threshold is not None and score < pass_threshold - 1e-9:
+        reason = f"score {score:.2f} is below the test's threshold {pass_threshold:g}"
+        return Verdict(Outcome.FAILED, score, kept, warnings, reason)
+    return Verdict(Outcome.PASSED, score, kept, warnings)
+
+
+def foreign_result(
+    name: str, *, score: float | None = None, passed: bool | None = None, source: str, reason: str = ""
+) -> CriterionResult:
+    """Another tool's verdict as a criterion result: `name` is what it is called ("tau-bench reward").
+
+    Without `passed`, a score of 1 passes. Without a score it is 1 or 0. With neither: needs_review.
+    """
+    if score is not None:
+        score = min(1.0, max(0.0, float(score)))
+    if passed is None and score is not None:
+        passed = score >= 1.0 - 1e-9
+    if passed is None:
+        return CriterionResult(name, Outcome.NEEDS_REVIEW, None, reason=reason or "no verdict was given", source=source)
+    if score is None:
+        score = 1.0 if passed else 0.0
+    outcome = Outcome.PASSED if passed else Outcome.FAILED
+    return CriterionResult(name, outcome, score, reason=reason, source=source)
+
+
+def _skipped(spec: CriterionSpec, reason: str) -> CriterionResult:
+    return CriterionResult(
+        criterion=spec.name,
+        outcome=Outcome.SKIPPED,
+        score=None,
+        severity=spec.severity,
+        weight=spec.weight,
+        negate=spec.negate,
+        prototype_class=spec.prototype,
+        criterion_hash=spec.hash,
+        reason=reason,
+    )

@@ -1,0 +1,198 @@
+"""Expected argument values: any JSON, compared as JSON, or matchers like `{"$contains": "x"}`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval_tui.grading.patterns import PatternError, compile_pattern
+from agenteval_tui.grading.words import shown
+
+Holds = Callable[[Any], bool]
+
+NAMES = ("$any", "$contains", "$ignore_case", "$regex", "$one_of", "$gt", "$gte", "$lt", "$lte", "$not", "$type")
+TYPES = ("string", "number", "boolean", "array", "object", "null")
+
+
+class MatcherError(ValueError):
+    """An expected value that cannot be used: why, and the path to it."""
+
+    def __init__(self, message: str, path: tuple[str | int, ...] = (), position: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """An expected value made ready: `holds` says whether a value is right, `said` what is expected, in words."""
+
+    holds: Holds
+    said: str
+    plain: bool
+
+
+def compile_matcher(expected: Any, path: tuple[str | int, ...] = ()) -> Matcher:
+    """Make an expected value ready. Raises `MatcherError`."""
+    if is_matcher(expected):
+        parts = [_one(name, operand, (*path, name)) for name, operand in expected.items()]
+        if len(parts) == 1:
+            return parts[0]
+        tests = tuple(part.holds for part in parts)
+        return Matcher(lambda value: all(test(value) for test in tests), " and ".join(p.said for p in parts), False)
+    if isinstance(expected, Mapping) and _holds_matcher(expected):
+        return _object(expected, path)
+    if isinstance(expected, list) and _holds_matcher(expected):
+        items = tuple(compile_matcher(item, (*path, number)).holds for number, item in enumerate(expected))
+        return Matcher(
+            lambda value: (
+                isinstance(value, list)
+                and len(value) == len(items)
+                and all(test(item) for test, item in zip(items, value, strict=True))
+            ),
+            shown(expected),
+            False,
+        )
+    return Matcher(_equal_to(expected), shown(expected), True)
+
+
+def is_matcher(expected: Any) -> bool:
+    """An object whose keys all begin with `$`."""
+    return isinstance(expected, Mapping) and bool(expected) and all(str(key).startswith("$") for key in expected)
+
+
+def same_json(left: Any, right: Any) -> bool:
+    """Equal as JSON: 1 is 1.0, true is not 1, objects have no order."""
+    if isinstance(left, bool) or isinstance(right, bool) or left is None or right is None:
+        return left is right
+    if isinstance(left, int | float):
+        return isinstance(right, int | float) and left == right
+    if isinstance(left, Mapping):
+        return (
+            isinstance(right, Mapping)
+            and left.keys() == right.keys()
+            and all(same_json(item, right[key]) for key, item in left.items())
+        )
+    if isinstance(left, list):
+        return (
+            isinstance(right, list)
+            and len(left) == len(right)
+            and all(same_json(item, other) for item, other in zip(left, right, strict=True))
+        )
+    return bool(left == right)
+
+
+def type_of(value: Any) -> str:
+    """The JSON type of a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "object" if isinstance(value, Mapping) else "array"
+
+
+def _holds_matcher(value: Any) -> bool:
+    if is_matcher(value):
+        return True
+    if isinstance(value, Mapping):
+        return any(_holds_matcher(item) for item in value.values())
+    return isinstance(value, list) and any(_holds_matcher(item) for item in value)
+
+
+def _object(expected: Mapping[str, Any], path: tuple[str | int, ...]) -> Matcher:
+    tests = {key: compile_matcher(item, (*path, key)).holds for key, item in expected.items()}
+    return Matcher(
+        lambda value: (
+            isinstance(value, Mapping)
+            and value.keys() == tests.keys()
+            and all(test(value[key]) for key, test in tests.items())
+        ),
+        shown(expected),
+        False,
+    )
+
+
+def _equal_to(expected: Any) -> Holds:
+    if isinstance(expected, str):
+        return lambda value: bool(value == expected)
+    return lambda value: same_json(expected, value)
+
+
+def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
+    if name == "$any":
+        if operand is not True:
+            raise MatcherError("`$any` is written with true", path)
+        return Matcher(lambda value: True, "anything", False)
+    if name in ("$contains", "$ignore_case", "$regex"):
+        if not isinstance(operand, str):
+            raise MatcherError(f"`{name}` needs a string, not {_article(operand)}", path)
+        return _textual(name, operand, path)
+    if name == "$one_of":
+        if not isinstance(operand, list):
+            raise MatcherError(f"`$one_of` needs a list, not {_article(operand)}", path)
+        options = tuple(compile_matcher(item, (*path, number)).holds for number, item in enumerate(operand))
+        said = f"one of {shown(operand)}"
+        return Matcher(lambda value: any(option(value) for option in options), said, False)
+    if name in ("$gt", "$gte", "$lt", "$lte"):
+        if isinstance(operand, bool) or not isinstance(operand, int | float):
+            raise MatcherError(f"`{name}` needs a number, not {_article(operand)}", path)
+        return _bound(name, operand)
+    if name == "$not":
+        inner = compile_matcher(operand, path)
+        return Matcher(lambda value: not inner.holds(value), f"not {inner.said}", False)
+    if name == "$type":
+        if not isinstance(operand, str) or operand not in TYPES:
+            raise MatcherError(f"`$type` is one of {', '.join(TYPES)}, not {shown(operand)}", path)
+        return Matcher(lambda value: type_of(value) == operand, f"a value of type {operand}", False)
+    raise MatcherError(f"there is no matcher `{name}`{_meant(name)}", path)
+
+
+def _textual(name: str, operand: str, path: tuple[str | int, ...]) -> Matcher:
+    if name == "$contains":
+        return Matcher(
+            lambda value: isinstance(value, str) and operand in value, f"a text with {shown(operand)} in it", False
+        )
+    if name == "$ignore_case":
+        lowered = operand.lower()
+        return Matcher(
+            lambda value: isinstance(value, str) and value.lower() == lowered, f"{shown(operand)} in any case", False
+        )
+    try:
+        pattern = compile_pattern(operand)
+    except PatternError as error:
+        raise MatcherError(f"bad pattern: {error.message}", path, error.position) from None
+    return Matcher(
+        lambda value: isinstance(value, str) and pattern.search(value) is not None, f"a match of {operand}", False
+    )
+
+
+def _bound(name: str, limit: float) -> Matcher:
+    def number(value: Any) -> bool:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+
+    tests: dict[str, tuple[Holds, str]] = {
+        "$gt": (lambda value: number(value) and value > limit, "more than"),
+        "$gte": (lambda value: number(value) and value >= limit, "at least"),
+        "$lt": (lambda value: number(value) and value < limit, "less than"),
+        "$lte": (lambda value: number(value) and value <= limit, "at most"),
+    }
+    holds, said = tests[name]
+    return Matcher(holds, f"{said} {shown(limit)}", False)
+
+
+def _article(value: Any) -> str:
+    name = type_of(value)
+    return {"null": "null", "array": "an array", "object": "an object"}.get(name, f"a {name}")
+
+
+def _meant(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, NAMES, n=1)
+    return f"; did you mean `{close[0]}`?" if close else f" (there are {', '.join(NAMES)})"

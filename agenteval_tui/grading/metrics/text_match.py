@@ -1,0 +1,89 @@
+"""`TextMatch`: whole texts, parts, beginnings and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pydantic import Field
+
+from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
+from agenteval_tui.grading.metrics.text_conditions import Condition, conditions_of
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+
+Test = tuple[int, Callable[[Value], bool]]
+
+
+class TextMatch(Metric):
+    """Compares the text: as a whole, by parts, by beginning and end. Every given condition must hold.
+
+    The conditions count in five groups: contains, contains not, starts with, ends with, equals. The score is the
+    share of the groups whose conditions all hold. Upper and lower case matter unless the name says `ignore_case`.
+    """
+
+    equals: str | None = Field(None, description="The whole text is exactly this.")
+    equals_ignore_case: str | None = Field(None, description="The whole text is this; case does not matter.")
+    contains: str | None = Field(None, description="This stands somewhere in the text.")
+    contains_ignore_case: str | None = Field(
+        None, description="This stands somewhere in the text; case does not matter."
+    )
+    contains_all: list[str] | None = Field(None, description="Each of these stands somewhere in the text.")
+    contains_any: list[str] | None = Field(None, description="At least one of these stands in the text.")
+    not_contains_any: list[str] | None = Field(None, description="None of these stands in the text.")
+    starts_with: str | None = Field(None, description="The text begins with this.")
+    starts_with_any: list[str] | None = Field(None, description="The text begins with one of these.")
+    ends_with: str | None = Field(None, description="The text ends with this.")
+    ends_with_any: list[str] | None = Field(None, description="The text ends with one of these.")
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def checks_nothing(self) -> bool:
+        return not conditions_of(self)
+
+    def compile(self) -> Check:
+        conditions = conditions_of(self)
+        if not conditions:
+            result = self.neutral()
+            return lambda value, context: result
+        return _Compiled(self, conditions)
+
+    def findings(self) -> Iterator[Finding]:
+        from agenteval_tui.grading.metrics.text_findings import findings_of
+
+        return findings_of(self)
+
+
+class _Compiled:
+    """A TextMatch made ready for many texts. Without evidence its few possible results are made once."""
+
+    def __init__(self, metric: TextMatch, conditions: tuple[Condition, ...]) -> None:
+        self._metric = metric
+        self._conditions = conditions
+        groups = list(dict.fromkeys(condition.group for condition in conditions))
+        self._groups = len(groups)
+        self._tests: tuple[Test, ...] = tuple(
+            (groups.index(condition.group), condition.holds) for condition in conditions
+        )
+        self._results: dict[int, MetricResult] = {}
+
+    def __call__(self, value: Value, context: Context) -> MetricResult:
+        broken = 0
+        for group, holds in self._tests:
+            if not broken >> group & 1 and not holds(value):
+                broken |= 1 << group
+        if not context.explain:
+            result = self._results.get(broken)
+            if result is None:
+                result = self._results[broken] = self._result(broken)
+            return result
+        evidence = tuple(one for condition in self._conditions for one in condition.evidence(value))
+        missed = [one for one in evidence if not one.passed]
+        reason = "" if not missed else missed[0].reason
+        if len(missed) > 1:
+            reason += f" (and {len(missed) - 1} more)"
+        return self._result(broken, evidence, reason)
+
+    def _result(self, broken: int, evidence: tuple[Evidence, ...] = (), reason: str = "") -> MetricResult:
+        score = (self._groups - broken.bit_count()) / self._groups
+        return self._metric.result(broken == 0, score, evidence, reason)

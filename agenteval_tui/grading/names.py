@@ -1,0 +1,23 @@
+"""The names of prototype classes and metrics, as Power UI writes them and in short."""
+
+from __future__ import annotations
+
+import re
+
+_SEPARATORS = re.compile(r"[\\/.:]+")
+_SUFFIXES = ("TestCriterion", "TestMetric", "Criterion", "Metric")
+
+
+def short_name(name: str) -> str:
+    """`axenox\\GenAI\\TextResponseTestCriterion.php`, `axenox.GenAI.TextMatch` -> `TextResponse`, `TextMatch`.
+
+    A namespace goes, however it is separated, then `.php`, then Power UI's class suffix. What is already short stays.
+    """
+    name = name.strip()
+    if name.lower().endswith(".php"):
+        name = name[:-4]
+    last = _SEPARATORS.split(name.rstrip("\\/.:"))[-1]
+    for suffix in _SUFFIXES:
+        if last.endswith(suffix) and len(last) > len(suffix):
+            return last[: -len(suffix)]
+    return last

@@ -1,0 +1,224 @@
+"""Near misses in text: the place that comes closest to what was looked for, and what would make it match.
+
+The cost is bounded: long texts and needles are looked at in part. Nothing here decides a verdict.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import quoted
+
+TEXT_LIMIT = 20_000
+NEEDLE_LIMIT = 400
+_CUTOFF = 60.0
+
+_QUOTES = str.maketrans(
+    {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
+)
+_SPACE = re.compile(r"\s+")
+_IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """The closest place: characters `start`..`end` of the value, a reason in words, likeness 0..1 (for choosing)."""
+
+    start: int
+    end: int
+    reason: str
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    said: str
+    fold: Callable[[str], str]
+
+
+def _unicode(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in decomposed if unicodedata.category(char) != "Cf")
+
+
+_STEPS = (
+    _Step("ignoring case", str.lower),
+    _Step("with white space made equal", lambda text: _SPACE.sub(" ", text)),
+    _Step("with straight quotes and plain dashes", lambda text: text.translate(_QUOTES)),
+    _Step("with Unicode forms made equal", _unicode),
+    _Step("without the separators in numbers", lambda text: _IN_NUMBER.sub("", text)),
+)
+
+
+def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> Miss | None:
+    """The closest miss of `needle`, which is not where `side` (contains, starts_with, ends_with, equals) wants it."""
+    text = value.text
+    if not text or not needle:
+        return None
+    if side != "contains":
+        found = _elsewhere(text, needle, side, ignore_case)
+        if found is not None:
+            return found
+    head = text[:TEXT_LIMIT] if side != "ends_with" else text[-TEXT_LIMIT:]
+    offset = 0 if side != "ends_with" else len(text) - len(head)
+    found = _normalised(head, needle, side) or _alike(head, needle, side, ignore_case)
+    if found is None or offset == 0:
+        return found
+    return Miss(found.start + offset, found.end + offset, found.reason, found.likeness)
+
+
+def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> Miss | None:
+    """The needle is there, but not at the place where it must be."""
+    if ignore_case and len(text.lower()) == len(text):
+        text, needle = text.lower(), needle.lower()
+    start = text.find(needle) if side != "ends_with" else text.rfind(needle)
+    if start < 0:
+        return None
+    end = start + len(needle)
+    before, after = text[:start], text[end:]
+    parts = []
+    if side in ("equals", "starts_with") and before:
+        parts.append(_around(before, "before"))
+    if side in ("equals", "ends_with") and after:
+        parts.append(_around(after, "after"))
+    return Miss(start, end, f"it stands in line {_line(text, start)}, but with {' and '.join(parts)}", 0.99)
+
+
+def _around(text: str, where: str) -> str:
+    if text.isspace():
+        return f"white space {where} it ({quoted(text, 20)})"
+    if where == "before":
+        fence = text.strip()
+        if fence.isidentifier() and text.endswith("\n"):
+            return f"the language tag {quoted(fence)} before it (`code_language` leaves it out)"
+        return f"{quoted(text if len(text) <= 30 else '…' + text[-29:], 31)} before it"
+    return f"{quoted(text, 30)} after it"
+
+
+def _normalised(text: str, needle: str, side: str) -> Miss | None:
+    """The fewest normalisations after which the needle is where it must be, and the place."""
+    if not _fits(_folded(text, _STEPS), _folded(needle, _STEPS), side):
+        return None
+    for size in range(1, len(_STEPS) + 1):
+        for steps in combinations(_STEPS, size):
+            if _fits(_folded(text, steps), _folded(needle, steps), side):
+                start, end = _place(text, needle, steps, side)
+                said = " and ".join(step.said for step in steps)
+                reason = f"nearest {quoted(text[start:end])} (line {_line(text, start)}): would match {said}"
+                return Miss(start, end, reason, 0.98 - 0.01 * size)
+    return None
+
+
+def _folded(text: str, steps: tuple[_Step, ...]) -> str:
+    for step in steps:
+        text = step.fold(text)
+    return text.strip()
+
+
+def _fits(text: str, needle: str, side: str) -> bool:
+    if not needle:
+        return False
+    return {
+        "contains": needle in text,
+        "equals": needle == text,
+        "starts_with": text.startswith(needle),
+        "ends_with": text.endswith(needle),
+    }[side]
+
+
+def _place(text: str, needle: str, steps: tuple[_Step, ...], side: str) -> tuple[int, int]:
+    """Where in `text` the folded needle stands: the shortest piece whose folded form still fits."""
+    wanted = _folded(needle, steps)
+    if side == "equals":
+        return 0, len(text)
+    # Folding is monotone in length: the end is the shortest prefix that holds the needle, the start likewise.
+    start, end = 0, len(text)
+    if side != "ends_with":
+        end = _smallest(1, len(text), lambda cut: wanted in _folded(text[:cut], steps))
+    if side != "starts_with":
+        start = end - _smallest(1, end, lambda size: wanted in _folded(text[end - size : end], steps))
+    return start, end
+
+
+def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _alike(text: str, needle: str, side: str, ignore_case: bool) -> Miss | None:
+    """The place with the smallest difference, and the first character that differs."""
+    from rapidfuzz import fuzz
+
+    wanted = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
+    searched, looked_for = (text, wanted)
+    if ignore_case and len(text.lower()) == len(text):
+        searched, looked_for = text.lower(), wanted.lower()
+    if side == "equals":
+        return _first_difference(searched, looked_for, text, 0, len(text), fuzz.ratio(searched, looked_for) / 100)
+    if side == "starts_with":
+        end = min(len(text), len(wanted))
+        likeness = fuzz.ratio(searched[:end], looked_for) / 100
+        if likeness * 100 >= _CUTOFF:
+            return _first_difference(searched, looked_for, text, 0, end, likeness)
+    if len(wanted) >= len(text):
+        likeness = fuzz.ratio(searched, looked_for) / 100
+        if likeness * 100 < _CUTOFF:
+            return None
+        return _first_difference(searched, looked_for, text, 0, len(text), likeness)
+    found = fuzz.partial_ratio_alignment(looked_for, searched, score_cutoff=_CUTOFF)
+    if found is None:
+        return None
+    start, end = _best_edges(searched, looked_for, found.dest_start, found.dest_end)
+    likeness = fuzz.ratio(searched[start:end], looked_for) / 100
+    return _first_difference(searched, looked_for, text, start, end, likeness)
+
+
+def _best_edges(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
+    """Move the edges a little: the aligned window has the needle's length, the closest piece may be longer."""
+    from rapidfuzz import fuzz
+
+    reach = min(8, max(2, len(needle) // 4))
+    best = (fuzz.ratio(text[start:end], needle), -abs(end - start - len(needle)), start, end)
+    for left in range(max(0, start - reach), min(start + reach, end - 1) + 1):
+        for right in range(max(left + 1, end - reach), min(len(text), end + reach) + 1):
+            score = fuzz.ratio(text[left:right], needle)
+            if score > best[0]:
+                best = (score, 0, left, right)
+    return best[2], best[3]
+
+
+def _first_difference(searched: str, needle: str, text: str, start: int, end: int, likeness: float) -> Miss:
+    common = 0
+    piece = searched[start:end]
+    for left, right in zip(piece, needle, strict=False):
+        if left != right:
+            break
+        common += 1
+    at = start + common
+    if common == len(piece):
+        differs = f"ends before {quoted(needle[common:], 20)}"
+    elif common == len(needle):
+        differs = f"goes on with {quoted(text[at:end], 20)}"
+    else:
+        differs = f"differs at {quoted(text[at])} (expected {quoted(needle[common])})"
+    place = f"line {_line(text, at)}"
+    if end - start > 40:
+        place += f", column {at - text.rfind(chr(10), 0, at)}"
+        shown = quoted(("…" if at - start > 15 else "") + text[max(start, at - 15) : min(end, at + 25)], 44)
+    else:
+        shown = quoted(text[start:end])
+    return Miss(start, end, f"nearest {shown} ({place}): {differs}", likeness)
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1

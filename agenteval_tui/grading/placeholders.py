@@ -1,0 +1,129 @@
+"""`{{name}}` in a config: the expected value and the row's variables, put in when a transcript is graded.
+
+Only names and dotted paths stand in the braces. `{{ "..." }}` stands for the text between the quotes, so that a
+criterion can look for braces themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_PLACEHOLDER = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
+_PATH = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
+_QUOTED = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
+
+
+class PlaceholderError(ValueError):
+    """A placeholder that cannot be filled, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """What stands in double braces, and its characters in the string."""
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is a name or a dotted path."""
+        return _PATH.fullmatch(self.name) is not None
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is a text in quotes."""
+        return _QUOTED.fullmatch(self.name) is not None
+
+
+def placeholders_in(text: str) -> Iterator[Placeholder]:
+    """The placeholders of a string, in order."""
+    for match in _PLACEHOLDER.finditer(text):
+        yield Placeholder(match[1], match.start(), match.end())
+
+
+def has_placeholders(value: Any) -> bool:
+    """Whether a placeholder stands in any string of `value` (in its values, not in the names of properties)."""
+    if isinstance(value, str):
+        return "{{" in value and _PLACEHOLDER.search(value) is not None
+    if isinstance(value, Mapping):
+        return any(has_placeholders(item) for item in value.values())
+    return isinstance(value, list) and any(has_placeholders(item) for item in value)
+
+
+def names_in(value: Any) -> frozenset[str]:
+    """The names and paths that `value` asks for."""
+    found: set[str] = set()
+    if isinstance(value, str):
+        found.update(one.name for one in placeholders_in(value) if one.is_path)
+    elif isinstance(value, Mapping):
+        found.update(*(names_in(item) for item in value.values()))
+    elif isinstance(value, list):
+        found.update(*(names_in(item) for item in value))
+    return frozenset(found)
+
+
+def fill(value: Any, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset(), typed: bool = False) -> Any:
+    """`value` with its placeholders filled. Raises `PlaceholderError`, naming the variable that is not there.
+
+    Below the properties named in `any_json` a string that is nothing but a placeholder takes the variable's own
+    type; everywhere else the variable's text is put in.
+    """
+    if isinstance(value, str):
+        return _fill_text(value, variables, typed) if "{{" in value else value
+    if isinstance(value, Mapping):
+        return {key: fill(item, variables, any_json, typed or key in any_json) for key, item in value.items()}
+    if isinstance(value, list):
+        return [fill(item, variables, any_json, typed) for item in value]
+    return value
+
+
+def look_up(path: str, variables: Mapping[str, Any]) -> Any:
+    """The variable at a dotted path. Raises `PlaceholderError`."""
+    if path in variables:
+        return variables[path]
+    found: Any = variables
+    for name in path.split("."):
+        if isinstance(found, Mapping) and name in found:
+            found = found[name]
+        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            known = ", ".join(sorted(str(one) for one in variables)[:12])
+            raise PlaceholderError(
+                f"unknown variable {path!r}" + (f" (there are: {known})" if known else " (there are no variables)")
+            )
+    return found
+
+
+def text_of(value: Any) -> str:
+    """A variable as text: a string as it is, any other value as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _fill_text(text: str, variables: Mapping[str, Any], typed: bool) -> Any:
+    out: list[str] = []
+    end = 0
+    for one in placeholders_in(text):
+        if one.is_path:
+            value = look_up(one.name, variables)
+            if typed and one.start == 0 and one.end == len(text):
+                return value
+            put = text_of(value)
+        elif one.is_literal:
+            put = one.name[1:-1]
+        else:
+            raise PlaceholderError(
+                f"{{{{{one.name}}}}} cannot be read: a name or a dotted path stands there, or a text in quotes"
+            )
+        out.append(text[end : one.start])
+        out.append(put)
+        end = one.end
+    out.append(text[end:])
+    return "".join(out)

@@ -1,0 +1,242 @@
+"""`TextResponse`: the final answer's text, or a piece of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.grading.patterns import Pattern, PatternError, SlowPatternError, compile_pattern
+from agenteval_tui.grading.properties import RegexText
+from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
+from agenteval_tui.grading.results import Span
+from agenteval_tui.grading.value import NothingExtracted, Value
+from agenteval_tui.grading.words import nth, quoted
+from agenteval_tui.transcripts.model import Transcript
+
+# As Power UI documents it: the info string ("sql") belongs to the value unless `code_language` names it.
+CODE_BLOCK = re.compile(r"```([\s\S]*?)```")
+
+
+class TextResponse(Prototype):
+    """The text of the final answer.
+
+    With `extract_code_block` the n-th code block of it, with `extract_by_regex` what the pattern finds (in the
+    code block, when both are given).
+    """
+
+    extract_by_regex: Annotated[str, RegexText()] | None = Field(
+        None,
+        description="A pattern, PHP style with delimiters and flags (`/total: (\\d+)/i`) or bare. The value is "
+        "group 1, or the whole match when the pattern has no group.",
+    )
+    extract_match: int = Field(1, ge=1, description="Which match of `extract_by_regex` to take, counted from 1.")
+    extract_code_block: int | None = Field(
+        None, ge=1, description="Which code block (``` ... ```) to take, counted from 1."
+    )
+    with_block: bool = Field(
+        False,
+        description="Take the whole match: the code block with its fences, the pattern's match with what "
+        "surrounds group 1.",
+    )
+    code_language: str | None = Field(
+        None,
+        min_length=1,
+        description="Count only code blocks of this language (the word after the opening fence), and leave that "
+        "word and the line breaks around the code out of the value.",
+    )
+
+    @field_validator("extract_by_regex")
+    @classmethod
+    def _usable(cls, pattern: str | None) -> str | None:
+        if pattern is not None:
+            compile_pattern(pattern)
+        return pattern
+
+    @property
+    def can_find_nothing(self) -> bool:
+        return self.extract_by_regex is not None or self._block_number is not None
+
+    def extract(self, transcript: Transcript) -> Value | None:
+        return self.compile()(transcript)
+
+    def compile(self) -> Extract:
+        if not self.can_find_nothing:
+            return _final_answer
+        steps = self
+
+        def extract(transcript: Transcript) -> Value | None:
+            piece = steps._piece(transcript.final_output)
+            if piece is None:
+                return None
+            return _value(transcript, piece[0], piece[1])
+
+        return extract
+
+    @property
+    def _block_number(self) -> int | None:
+        # A language alone asks for the first block of it.
+        return 1 if self.extract_code_block is None and self.code_language is not None else self.extract_code_block
+
+    def _piece(self, text: str) -> tuple[int, int] | None:
+        """Start and end of the value in `text`. Raises `SlowPatternError`."""
+        start, end = 0, len(text)
+        number = self._block_number
+        if number is not None:
+            blocks = code_blocks(text, self.code_language)
+            if number > len(blocks):
+                return None
+            block = blocks[number - 1]
+            start, end = (block.start, block.end) if self.with_block else (block.inner_start, block.inner_end)
+        if self.extract_by_regex is not None:
+            pattern = compile_pattern(self.extract_by_regex)
+            match = pattern.search(text[start:end], self.extract_match)
+            if match is None:
+                return None
+            group = 0 if self.with_block or not pattern.groups else 1
+            left, right = match.span(group)
+            if left < 0:
+                return None
+            start, end = start + left, start + right
+        return start, end
+
+    def why_nothing(self, transcript: Transcript) -> NothingExtracted:
+        text = transcript.final_output
+        searched = _spans(transcript, 0, len(text))
+        if not text:
+            return NothingExtracted("the final answer is empty", searched)
+        start, end = 0, len(text)
+        number = self._block_number
+        if number is not None:
+            blocks = code_blocks(text, self.code_language)
+            if number > len(blocks):
+                return self._no_block(transcript, number, len(blocks), searched)
+            block = blocks[number - 1]
+            start, end = (block.start, block.end) if self.with_block else (block.inner_start, block.inner_end)
+            searched = _spans(transcript, start, end)
+        return self._no_match(transcript, start, end, searched)
+
+    def _no_block(
+        self, transcript: Transcript, number: int, found: int, searched: tuple[Span, ...]
+    ) -> NothingExtracted:
+        text = transcript.final_output
+        there = code_blocks(text, None)
+        near = tuple(span for block in there[:10] for span in _spans(transcript, block.start, block.end))
+        listed = tuple(
+            f"{quoted(block.language) if block.language else 'no language'} (line {_line(text, block.start)})"
+            for block in there[:10]
+        )
+        wanted = f"{self.code_language} code block" if self.code_language else "code block"
+        if there:
+            have = "1 code block" if len(there) == 1 else f"{len(there)} code blocks"
+            if self.code_language:
+                reason = f"the {nth(number)} {wanted} was asked for, the final answer has {have}: {', '.join(listed)}"
+            else:
+                reason = f"the {nth(number)} code block was asked for, the final answer has {have}"
+        elif "```" in text:
+            at = text.index("```")
+            near = _spans(transcript, at, at + 3)
+            reason = f"no complete {wanted}: the fence in line {_line(text, at)} of the final answer is never closed"
+        else:
+            reason = f"no {wanted} in the final answer ({_size(text)})"
+        return NothingExtracted(reason, searched, near, listed)
+
+    def _no_match(self, transcript: Transcript, start: int, end: int, searched: tuple[Span, ...]) -> NothingExtracted:
+        assert self.extract_by_regex is not None
+        text = transcript.final_output[start:end]
+        where = "the code block" if self._block_number is not None else "the final answer"
+        pattern = compile_pattern(self.extract_by_regex)
+        try:
+            found = pattern.count(text, self.extract_match)
+        except SlowPatternError as slow:
+            return NothingExtracted(str(slow), searched)
+        if found >= self.extract_match:
+            return NothingExtracted(f"{pattern.text} matches, but its group 1 takes no part in the match", searched)
+        if found:
+            have = "1 match" if found == 1 else f"{found} matches"
+            reason = f"the {nth(self.extract_match)} match of {pattern.text} was asked for, {where} has {have}"
+            return NothingExtracted(reason, searched)
+        reason = f"no match of {pattern.text} in {where} ({_size(text)})"
+        partial = longest_start(pattern, text)
+        if partial is None:
+            return NothingExtracted(reason, searched)
+        part, left, right = partial
+        reason += f"; its beginning {part} matches {quoted(text[left:right])} in line {_line(text, left)}"
+        near = _spans(transcript, start + left, start + right)
+        return NothingExtracted(reason, searched, near, (text[left:right],))
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """A fenced block: with its fences `start`..`end`; its value `inner_start`..`inner_end`; its language or ""."""
+
+    start: int
+    end: int
+    inner_start: int
+    inner_end: int
+    language: str
+
+
+def code_blocks(text: str, language: str | None) -> list[CodeBlock]:
+    """The code blocks of `text`. With a `language` only those of it, and their value is the code alone."""
+    blocks: list[CodeBlock] = []
+    for match in CODE_BLOCK.finditer(text):
+        start, end = match.span(1)
+        first_line, newline, _ = match[1].partition("\n")
+        info = first_line.strip() if newline else ""
+        name = info.split(None, 1)[0] if info else ""
+        if language is not None:
+            if language.lower() not in (info.lower(), name.lower()):
+                continue
+            start += len(first_line) + 1
+            inner = text[start:end]
+            start += len(inner) - len(inner.lstrip("\r\n"))
+            end = max(start, end - (len(inner) - len(inner.rstrip("\r\n"))))
+        blocks.append(CodeBlock(match.start(), match.end(), start, end, name))
+    return blocks
+
+
+def longest_start(pattern: Pattern, text: str) -> tuple[str, int, int] | None:
+    """The longest beginning of the pattern that matches something: it, and the match's start and end. Bounded work."""
+    text = text[:20_000]
+    letters = "".join(flag for flag in pattern.flags if flag in "imsx")
+    for length in range(min(len(pattern.body) - 1, 60), 1, -1):
+        part = pattern.body[:length]
+        try:
+            # In a group of its own: a beginning like `(a)` must not be read as having delimiters.
+            match = compile_pattern(f"(?{letters}:{part})(?:)").search(text)
+        except (PatternError, SlowPatternError):
+            continue
+        if match is not None and len(match[0].strip()) > 1:
+            return part, match.start(), match.end()
+    return None
+
+
+def _final_answer(transcript: Transcript) -> Value | None:
+    return _value(transcript, 0, len(transcript.final_output))
+
+
+def _value(transcript: Transcript, start: int, end: int) -> Value:
+    def spans(left: int, right: int) -> tuple[Span, ...]:
+        return _spans(transcript, start + left, start + right, value_at=start)
+
+    text = transcript.final_output
+    return Value(transcript, text if end - start == len(text) else text[start:end], spans)
+
+
+def _spans(transcript: Transcript, start: int, end: int, value_at: int = 0) -> tuple[Span, ...]:
+    message = transcript.final_message
+    if message is None:
+        return (Span("value", 0, start - value_at, end - value_at),)
+    return (Span("message", message, start, end),)
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def _size(text: str) -> str:
+    lines = text.count("\n") + 1
+    return f"{lines} {'line' if lines == 1 else 'lines'}, {len(text)} characters"

@@ -1,0 +1,110 @@
+"""Prototype classes and metrics by name, found by entry points; the built-in ones too."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.grading.names import short_name
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.metrics.metric import Metric
+    from agenteval_tui.grading.prototypes.prototype import Prototype
+
+PROTOTYPES = "agenteval.prototypes"
+METRICS = "agenteval.metrics"
+
+# The same as in pyproject.toml: a checkout that is not installed has no entry points.
+_BUILT_IN = {
+    PROTOTYPES: {
+        "TextResponse": "agenteval_tui.grading.prototypes.text_response:TextResponse",
+        "ToolResponse": "agenteval_tui.grading.prototypes.tool_response:ToolResponse",
+    },
+    METRICS: {
+        "TextMatch": "agenteval_tui.grading.metrics.text_match:TextMatch",
+        "ToolCheck": "agenteval_tui.grading.metrics.tool_check:ToolCheck",
+    },
+}
+
+
+class UnknownNameError(AgentevalError):
+    """There is no prototype class or metric of that name; `close` is the one that was meant, perhaps."""
+
+    def __init__(self, kind: str, name: str, close: str | None, known: tuple[str, ...]) -> None:
+        mend = f"did you mean {close}?" if close else f"there are: {', '.join(known)}"
+        super().__init__(f"there is no {kind} {name!r}", mend=mend)
+        self.close = close
+        self.known = known
+
+
+def prototype_names() -> tuple[str, ...]:
+    """The short names of all prototype classes, sorted."""
+    return tuple(sorted(_found(PROTOTYPES)))
+
+
+def metric_names() -> tuple[str, ...]:
+    """The short names of all metrics, sorted."""
+    return tuple(sorted(_found(METRICS)))
+
+
+def prototype(name: str) -> type[Prototype]:
+    """The prototype class of that name, in short or as Power UI writes it. Raises `UnknownNameError`."""
+    from agenteval_tui.grading.prototypes.prototype import Prototype
+
+    loaded: type[Prototype] = _load(PROTOTYPES, _exact(PROTOTYPES, "prototype class", name), Prototype)
+    return loaded
+
+
+def metric(name: str) -> type[Metric]:
+    """The metric of that name, bare or with a namespace. Raises `UnknownNameError`."""
+    from agenteval_tui.grading.metrics.metric import Metric
+
+    loaded: type[Metric] = _load(METRICS, _exact(METRICS, "metric", name), Metric)
+    return loaded
+
+
+def known_metric(name: str) -> str | None:
+    """The short name of the metric that `name` names; None when there is none."""
+    short = short_name(name)
+    return short if short in _found(METRICS) else None
+
+
+def _exact(group: str, kind: str, name: str) -> str:
+    found = _found(group)
+    for candidate in (name, short_name(name)):
+        if candidate in found:
+            return candidate
+    from difflib import get_close_matches
+
+    by_lower = {known.lower(): known for known in found}
+    close = get_close_matches(short_name(name).lower(), by_lower, n=1)
+    raise UnknownNameError(kind, name, by_lower[close[0]] if close else None, tuple(sorted(found)))
+
+
+@cache
+def _found(group: str) -> dict[str, EntryPoint]:
+    found = {name: EntryPoint(name, target, group) for name, target in _BUILT_IN[group].items()}
+    # What is installed may add names, and may not replace a built-in one: a plug-in changes no verdict unasked.
+    for point in entry_points(group=group):
+        found.setdefault(point.name, point)
+    return found
+
+
+@cache
+def _load(group: str, name: str, base: type[Any]) -> Any:
+    point = _found(group)[name]
+    try:
+        module, _, attribute = point.value.partition(":")
+        loaded = getattr(import_module(module.strip()), attribute.strip())
+    except Exception as error:
+        raise AgentevalError(
+            f"{name} cannot be loaded: {type(error).__name__}: {error}",
+            where=point.value,
+            mend="mend or uninstall the package that offers it",
+        ) from error
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        raise AgentevalError(f"{name} is no {base.__name__} class", where=point.value)
+    return loaded

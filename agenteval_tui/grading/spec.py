@@ -1,0 +1,96 @@
+"""What a criterion is for grading: its configuration, and the hash that tells one version from another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+from agenteval_tui.grading.names import short_name
+from agenteval_tui.text.identity import content_hash
+from agenteval_tui.text.problems import line_and_column
+from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.uxon.parse import MAX_DEPTH, Document, parse
+
+
+@dataclass(frozen=True, eq=False)
+class CriterionSpec:
+    """One criterion. `config` is UXON text, or the value itself (a mapping out of YAML).
+
+    `prototype_class` is written as in the suite (`TextResponse`, `axenox\\...\\TextResponseTestCriterion.php`).
+    `severity` is error, warning or info. `pass_threshold` (0..1): passes when the score reaches it.
+    """
+
+    name: str
+    prototype_class: str
+    config: str | Mapping[str, Any]
+    description: str = ""
+    expected_value: Any = None
+    weight: float = 1.0
+    severity: str = "error"
+    negate: bool = False
+    pass_threshold: float | None = None
+
+    @property
+    def prototype(self) -> str:
+        """The short name of the prototype class: `TextResponse`."""
+        return short_name(self.prototype_class)
+
+    @cached_property
+    def config_text(self) -> str:
+        """The configuration as text: as it was written, or pretty UXON of the mapping."""
+        return self.config if isinstance(self.config, str) else to_text(json_like(self.config))
+
+    @cached_property
+    def document(self) -> Document:
+        """The parsed configuration."""
+        return parse(self.config_text)
+
+    @cached_property
+    def broken(self) -> str:
+        """The first syntax error of the configuration with its place in words; "" when it can be read."""
+        for one in self.document.diagnostics:
+            if one.severity == "error":
+                return f"{one.message} (config_uxon, {place(self.config_text, one.start)})"
+        return ""
+
+    @cached_property
+    def hash(self) -> str:
+        """Equal for criteria that judge alike: what is written differently but means the same has the same hash.
+
+        Name, description, weight and severity are not part of it.
+        """
+        # What cannot be read has no value yet; its text stands for it, so that two broken configs stay two.
+        config = {"unreadable": self.config_text} if self.broken else self.document.value
+        return content_hash(
+            {
+                "prototype": self.prototype,
+                "config": json_like(config),
+                "expected_value": json_like(self.expected_value),
+                "negate": self.negate,
+                "pass_threshold": self.pass_threshold,
+            }
+        )
+
+
+def json_like(value: Any, depth: int = 0) -> Any:
+    """`value` with everything that JSON has no word for (dates, tuples, keys that are no strings) made into text.
+
+    What is nested deeper than a config may be becomes `…`.
+    """
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if depth > MAX_DEPTH:
+        return "…"
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(key): json_like(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_like(item, depth + 1) for item in cast("list[Any]", value)]
+    return str(value)
+
+
+def place(text: str, offset: int) -> str:
+    """`line 2, column 5` of `offset` in `text`."""
+    line, column = line_and_column(text, offset)
+    return f"line {line}, column {column}"

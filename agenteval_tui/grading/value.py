@@ -1,0 +1,70 @@
+"""What a prototype class took out of a transcript: the value that metrics look at, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from agenteval_tui.grading.results import Span
+from agenteval_tui.transcripts.model import Transcript
+
+SpanMap = Callable[[int, int], tuple[Span, ...]]
+
+
+class Value:
+    """An extracted text with the transcript it came from.
+
+    `text` is made when it is first asked for: a tool check over 2,000 transcripts never formats their calls.
+    """
+
+    def __init__(self, transcript: Transcript, text: str | Callable[[], str], spans: SpanMap | None = None) -> None:
+        self.transcript = transcript
+        self._text = text
+        self._spans = spans
+
+    @cached_property
+    def text(self) -> str:
+        """The extracted text."""
+        return self._text if isinstance(self._text, str) else self._text()
+
+    @cached_property
+    def lower(self) -> str:
+        """`text.lower()`; its length may differ from the text's (`lower_offsets`)."""
+        return self.text.lower()
+
+    @cached_property
+    def _lower_map(self) -> list[int] | None:
+        return offsets_of(self.text, str.lower)
+
+    def in_text(self, start: int, end: int) -> tuple[int, int]:
+        """Characters `start`..`end` of `lower`, as characters of `text`."""
+        places = self._lower_map
+        return (start, end) if places is None else (places[start], places[end])
+
+    def spans(self, start: int, end: int) -> tuple[Span, ...]:
+        """Where characters `start`..`end` of the text stand in the transcript."""
+        if self._spans is None:
+            return (Span("value", 0, start, end),)
+        return self._spans(start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class NothingExtracted:
+    """The prototype class found nothing: why, in plain words; what was searched; the closest candidates."""
+
+    reason: str
+    searched: tuple[Span, ...] = ()
+    near: tuple[Span, ...] = ()
+    candidates: tuple[str, ...] = ()
+
+
+def offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
+    """For each offset of `fold(text)` the offset in `text`; None when `fold` changes no lengths."""
+    if text.isascii() or len(fold(text)) == len(text):
+        return None
+    places: list[int] = []
+    for index, char in enumerate(text):
+        places.extend([index] * len(fold(char)))
+    places.append(len(text))
+    return places

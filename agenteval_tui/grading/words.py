@@ -1,0 +1,44 @@
+"""Small pieces of plain English that reasons are made of."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+SHOWN = 60
+"""Characters of a text that a reason quotes."""
+
+
+def nth(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th, ..."""
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def quoted(text: str, limit: int = SHOWN) -> str:
+    """`text` in quotation marks, line breaks as \\n, cut to `limit` characters with `…`."""
+    if len(text) > limit:
+        text = text[: limit - 1] + "…"
+    return json.dumps(text, ensure_ascii=False)
+
+
+def shown(value: Any, limit: int = SHOWN) -> str:
+    """Any JSON value as a reason shows it: compact JSON, cut to `limit` characters."""
+    if isinstance(value, str):
+        return quoted(value, limit)
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def listed(names: list[str], limit: int = 6) -> str:
+    """`a, b and c`; what is more than `limit` is counted."""
+    if len(names) > limit:
+        names = [*names[:limit], f"{len(names) - limit} more"]
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
