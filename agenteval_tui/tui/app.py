@@ -82,7 +82,7 @@ class AgentevalApp(App[int]):
         self._state = read_state(self._state_file)
         self._trail: list[str] = []
         self._shown = ""
-        self._running = 0
+        self._executions = 0
         self._begin_themes()
 
     # Start and end
@@ -185,17 +185,17 @@ class AgentevalApp(App[int]):
 
     def set_running(self, number: int) -> None:
         """How many executions run now, for the title."""
-        if number != self._running:
-            self._running = number
+        if number != self._executions:
+            self._executions = number
             if isinstance(self.screen, FrameScreen):
                 self.screen.retitle()
 
     def live_note(self) -> tuple[Cell, ...]:
         """What the title says of running executions."""
-        if not self._running:
+        if not self._executions:
             return ()
-        plural = "" if self._running == 1 else "s"
-        return (("   ", ""), (f"◐ {self._running} execution{plural} running", "running"))
+        plural = "" if self._executions == 1 else "s"
+        return (("   ", ""), (f"◐ {self._executions} execution{plural} running", "running"))
 
     # Saying things
 

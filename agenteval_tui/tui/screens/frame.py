@@ -41,13 +41,17 @@ class FrameScreen(Screen[None]):
         """The last line: at most eight keys, those that matter now."""
         return LineBlock(self._key_lines, id="keys")
 
-    def title(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """What stands left (after the names) and right in the title. Screens override it."""
         return (), ()
 
     def retitle(self) -> None:
         """Show the title anew, if it changed."""
         self.query_one("#title", LineBlock).show(self._title_lines)
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        """(key, label, action) of what the last line names, most important first, help last."""
+        return footer(self.SCOPE, self.agenteval.keymap)
 
     def step_back(self) -> bool:
         """Take `escape` for something inside the screen; False when there is nothing to leave."""
@@ -81,13 +85,13 @@ class FrameScreen(Screen[None]):
 
     def _title_lines(self, width: int) -> list[Line]:
         start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), ("   ", ""))
-        left, right = self.title(width)
+        left, right = self.heading(width)
         live = self.agenteval.live_note()
         return [spread((*start, *left), (*right, *live, (" ", "")), width)]
 
     def _key_lines(self, width: int) -> list[Line]:
         cells: list[Cell] = [(" ", "")]
-        keys = footer(self.SCOPE, self.agenteval.keymap)
+        keys = self.keys()
         last = keys[-1:]
         room = width - 1 - sum(len(key) + len(label) + 3 for key, label, _ in last)
         for key, label, _ in keys[:-1]:
@@ -109,8 +113,8 @@ class FrameScreen(Screen[None]):
             column += len(text)
             if event.x < column:
                 word = text.strip()
-                for key, label, method in footer(self.SCOPE, self.agenteval.keymap):
-                    if word in (key, label):
+                for key, label, method in self.keys():
+                    if method and word in (key, label):
                         self.run_worker(self._do(method), exit_on_error=False)
                         return
                 return

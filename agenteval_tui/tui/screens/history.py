@@ -116,7 +116,7 @@ class HistoryScreen(FrameScreen):
             (("  agenteval import FILE brings in recordings of other tools.", "dim"),),
         ]
 
-    def title(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._rows is None:
             return (), ()
         noun = "run" if self._showing_runs else "execution"

@@ -197,7 +197,7 @@ class RunScreen(FrameScreen):
             lambda width: [((" ", ""), *line) for line in run_lines(run, width - 1)], keep_place=place
         )
 
-    def title(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._view is None:
             return (), ()
         name: Line = ((f"{self._view.title}  ", ""),) if width >= 100 else ()

@@ -115,7 +115,7 @@ class SuitesScreen(FrameScreen):
             (("  agenteval demo", "bold"),),
         ]
 
-    def title(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._tree is None:
             return (), ()
         overview = self._tree.overview

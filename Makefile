@@ -1,0 +1,50 @@
+# What people and CI call. Everything is installed into .venv; nothing else is touched.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+
+.PHONY: demo test bench format snapshots screenshots clean
+
+# Runs the main job: the app on the sample suites (without a terminal: the samples headless, and a table).
+demo: $(VENV)/.installed
+	@$(BIN)/agenteval demo
+
+# Lint, types, layers, tests: what CI runs.
+test: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+# The figures of benchmarks/README.md, measured on this machine.
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# After a wanted change of looks: write the snapshots anew, then look at them.
+snapshots: $(VENV)/.installed-dev
+	$(BIN)/pytest tests/tui -n $(WORKERS) --snapshot-update
+
+# The pictures of the README.
+screenshots: $(VENV)/.installed-dev
+	$(BIN)/python docs/screenshots/make.py
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml $(VENV)/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/bin/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,97 @@
+"""What an edit would change, in a few lines: under the config editor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.outcomes import glyph, mark
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.workbench import Impact
+    from agenteval_tui.uxon.diagnostics import Diagnostic
+
+_ORDER = ("passed", "failed", "error", "needs_review", "skipped")
+
+
+def impact_lines(impact: Impact | None, edited: bool, width: int) -> list[Line]:
+    """Now and with the edit, over all stored runs that the criterion applies to; how many flip."""
+    if impact is None:
+        return [((" reading the stored runs …", "dim"),)]
+    if impact.total == 0:
+        return [((" no other stored run of this test yet", "dim"),)]
+    graded = "" if impact.done == impact.total else f"{impact.done} of "
+    head = f" if saved: {graded}{count(impact.total, 'run')} of {count(impact.tests, 'test')}"
+    if not edited:
+        return [fit(((head.replace("if saved", "stored"), "dim"), ("   ", ""), *_counts(impact.now)), width)]
+    now: tuple[Cell, ...] = ((" now ", "dim"), *_counts(impact.now))
+    then: tuple[Cell, ...] = ((" with this edit ", "dim"), *_counts(impact.then))
+    both: tuple[Cell, ...] = (*now, ("  ", ""), *then)
+    lines = [fit(((head, "bold"),), width)]
+    lines += [fit(both, width)] if width >= 52 else [fit(now, width), fit(then, width)]
+    lines.append(fit((*_flips(impact),), width))
+    return lines
+
+
+def impact_in_one_line(impact: Impact | None, edited: bool, width: int) -> list[Line]:
+    """The same in one line, for a narrow screen."""
+    if impact is None or impact.total == 0 or not edited:
+        return impact_lines(impact, False, width)
+    head: Cell = (f" if saved, of {count(impact.total, 'run')}:", "dim")
+    return [fit((head, *_flips(impact)), width)]
+
+
+def _counts(numbers: dict[str, int]) -> tuple[Cell, ...]:
+    cells: list[Cell] = []
+    for outcome in _ORDER:
+        number = numbers.get(outcome, 0)
+        if number or outcome in ("passed", "failed"):
+            cells.append((f"{glyph(outcome)} {number}  ", outcome if number else "dim"))
+    return tuple(cells)
+
+
+def _flips(impact: Impact) -> tuple[Cell, ...]:
+    if not impact.flips:
+        return ((" no run flips", "dim"),)
+    cells: list[Cell] = []
+    for outcome in ("passed", "failed", "error"):
+        number = impact.flipped_to(outcome)
+        if number:
+            verb = "flips" if number == 1 else "flip"
+            cells.append((f" {number} {verb} to {outcome}", f"bold {outcome}"))
+    cells.append(("   L list", "dim"))
+    return tuple(cells)
+
+
+def problem_lines(diagnostics: Sequence[Diagnostic], text: str, width: int, most: int = 4) -> list[Line]:
+    """The problems of the config, the errors first, each in one line with its place; the fix by its key."""
+    from agenteval_tui.text.problems import line_and_column
+
+    if not diagnostics:
+        return [((" problems 0", "dim"),)]
+    rank = {"error": 0, "warning": 1, "info": 2}
+    ordered = sorted(diagnostics, key=lambda one: (rank.get(one.severity, 3), one.start))
+    lines: list[Line] = [((f" problems {len(diagnostics)}", "bold"),)]
+    for one in ordered[:most]:
+        line, column = line_and_column(text, one.start)
+        style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"
+        cells: list[Cell] = [(f" {_SIGNS.get(one.severity, '·')} {line}:{column} ", style), (one_line(one.message), "")]
+        lines.append(fit(cells, width))
+        if one.fix is not None:
+            lines.append(fit(((f"     F4 {one_line(one.fix.title)}", "accent"),), width))
+    if len(ordered) > most:
+        lines.append(((f"   … {len(ordered) - most} more", "dim"),))
+    return lines
+
+
+_SIGNS = {"error": "✗", "warning": "!", "info": "·"}
+
+
+def flip_line(test: str, repetition: int, why: str, now: str, then: str, width: int) -> Line:
+    """A run in the list of flips: what it is now and would be."""
+    cells: list[Cell] = [(" ", ""), mark(now), (" → ", "dim"), mark(then), ("  ", ""), (one_line(test), "")]
+    cells += [(f"  run {repetition}", "dim"), (f"  {one_line(why, 160)}", "dim")]
+    return fit(cells, width)

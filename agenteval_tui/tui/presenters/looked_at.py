@@ -1,0 +1,246 @@
+"""What the criterion looked at, and what it found: the middle pane of Inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
+from agenteval_tui.text.display import displayable, displayable_map, one_line
+from agenteval_tui.transcripts.tool_text import format_with_places
+from agenteval_tui.tui.lines import Cell, Line, right, spread, wrap
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.marks import STYLES, MarkKind
+from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.workbench import Workbench
+
+VALUE_LINES = 40
+
+Piece = tuple[int, int, MarkKind]
+
+
+def looked_at(
+    bench: Workbench, criterion: int, result: CriterionResult, others: Sequence[CriterionResult], width: int
+) -> list[Line]:
+    """Extraction, verdict with evidence, and the other criteria, in `width` cells."""
+    lines: list[Line] = []
+    lines += _verdict(result, width)
+    lines.append(())
+    for metric in result.metrics:
+        lines += _metric(metric, width)
+        lines.append(())
+    if not result.metrics and result.reason:
+        lines += [*_paragraph(result.reason, width, "error" if result.outcome == "error" else ""), ()]
+    lines += _value(bench, result, width)
+    lines += [(), *_others(bench, criterion, others, width)]
+    return lines
+
+
+def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int) -> list[Line]:
+    """The formatted tool calls, with what the evidence points at marked."""
+    text, places = format_with_places(bench.transcript.tool_calls)
+    if not text:
+        return [(("The agent called no tool.", "dim"),)]
+    marks: list[Piece] = []
+    for evidence in _evidence(result):
+        for span, style in _spans(evidence):
+            for place in places:
+                if span.kind not in ("arguments", "tool") or place.call != span.index:
+                    continue
+                name = span.path.split(".")[0] if span.kind == "arguments" else None
+                if place.argument == name:
+                    marks.append((place.start, place.end, style))
+    head = ((count(len(bench.transcript.tool_calls), "tool call"), "bold"),)
+    return [head, (), *marked_text(text, marks, width)]
+
+
+def marked_text(text: str, marks: Sequence[Piece], width: int, most: int | None = None) -> list[Line]:
+    """Foreign text, wrapped, with pieces marked: hits underlined, misses and near misses in brackets, all coloured.
+
+    `marks` are (start, end, kind) in characters of `text`; where they overlap the first one wins.
+    """
+    shown, places = displayable_map(text)
+    flat = sorted(_shift(marks, places))
+    pieces: list[Piece] = []
+    at = 0
+    for start, end, style in flat:
+        start = max(start, at)
+        if end > start or (start == end and start >= at):
+            pieces.append((start, end, style))
+            at = max(end, at)
+    lines: list[Line] = []
+    spans = wrap(shown.replace("\t", " "), max(width, 8))
+    for first, last in spans[:most]:
+        cells: list[Cell] = []
+        at = first
+        for start, end, style in pieces:
+            if end < first or start > last or (end == first and start < first):
+                continue
+            begin, finish = max(start, first), min(end, last)
+            cells.append((shown[at:begin], ""))
+            inner = shown[begin:finish]
+            opening = "[" if start >= first and style != "hit" else ""
+            closing = "]" if end <= last and style != "hit" else ""
+            cells.append((opening + inner + closing, STYLES[style]))
+            at = finish
+        cells.append((shown[at:last], ""))
+        lines.append(tuple(cell for cell in cells if cell[0]))
+    if most is not None and len(spans) > most:
+        lines.append(((f"… {len(spans) - most} more lines", "dim"),))
+    return lines
+
+
+def _shift(marks: Sequence[Piece], places: list[int] | None) -> list[Piece]:
+    if places is None:
+        return list(marks)
+    last = len(places) - 1
+    return [(places[min(a, last)], places[min(b, last)], style) for a, b, style in marks]
+
+
+def _verdict(result: CriterionResult, width: int) -> list[Line]:
+    head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (word(result.outcome), "bold"))
+    if result.negate:
+        head = (*head, ("  negated", "dim"))
+    tail = [] if result.score is None else [(f"{result.score:.2f}", "bold"), (f"  rating {result.rating}", "dim")]
+    return [spread(head, tail, width)]
+
+
+def _metric(metric: MetricResult, width: int) -> list[Line]:
+    name = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
+    tail: list[Cell] = [mark(metric.outcome)]
+    if metric.score is not None:
+        tail.append((f" {metric.score:.2f}", ""))
+    if metric.rating is not None and width >= 36:
+        tail.append((f"  rating {metric.rating}", "dim"))
+    lines: list[Line] = [spread(((one_line(name), "bold"),), tail, width)]
+    group = ""
+    for one in metric.evidence:
+        if one.group and one.group != group:
+            group = one.group
+            lines.append(((f"  {one_line(group)}", "dim"),))
+        lines += _condition(one, width)
+    if metric.neutral:
+        lines.append((("  nothing is configured: it checks nothing", "dim"),))
+    elif not metric.evidence and metric.reason:
+        lines += _paragraph(metric.reason, width, "error" if metric.outcome == "error" else "", 2)
+    return lines
+
+
+def _condition(one: Evidence, width: int) -> list[Line]:
+    outcome = "skipped" if one.passed is None else "passed" if one.passed else "failed"
+    lines: list[Line] = [
+        (("  ", ""), mark(outcome), (" ", ""), (one_line(one.condition, 80), "dim"), (_expected(one), "")),
+    ]
+    # A passed condition needs no story; a failed one is why the person is here.
+    if one.reason and (not one.passed or width >= 60):
+        lines += _paragraph(one.reason, width, "dim" if one.passed else "", 6)
+    return lines
+
+
+def _expected(one: Evidence) -> str:
+    if one.expected is None:
+        return ""
+    import json
+
+    text = json.dumps(one.expected, ensure_ascii=False, default=str)
+    return " " + one_line(text, 60)
+
+
+def _value(bench: Workbench, result: CriterionResult, width: int) -> list[Line]:
+    if result.value is None:
+        return []
+    rows = result.value.count("\n") + 1 if result.value else 0
+    title = f"{result.prototype_class or 'value'} → " + (count(rows, "line") if rows else "empty text")
+    marks: list[Piece] = []
+    for evidence in _evidence(result):
+        for span, style in _spans(evidence):
+            place = _in_value(span, result)
+            if place is not None:
+                marks.append((*place, style))
+    lines: list[Line] = [((title, "dim"),)]
+    if result.value:
+        lines += [((" ", ""), *line) for line in marked_text(result.value, marks, width - 1, VALUE_LINES)]
+    return lines
+
+
+def _evidence(result: CriterionResult | None) -> list[Evidence]:
+    return [one for metric in result.metrics for one in metric.evidence] if result else []
+
+
+def _spans(evidence: Evidence) -> list[tuple[Span, MarkKind]]:
+    kind: MarkKind = "miss" if evidence.passed is False else "hit"
+    near: MarkKind = "near"
+    return [(span, kind) for span in evidence.spans] + [(span, near) for span in evidence.near]
+
+
+def _in_value(span: Span, result: CriterionResult) -> tuple[int, int] | None:
+    """Where in the extracted value a span stands; None when it is not there."""
+    if span.kind == "value":
+        return span.start, span.end
+    offset = 0
+    for part in result.value_spans:
+        if part.kind != "message":
+            return None
+        inside = part.index == span.index and part.start <= span.start and span.end <= part.end
+        if span.kind == "message" and inside:
+            return offset + span.start - part.start, offset + span.end - part.start
+        offset += part.end - part.start
+    return None
+
+
+def _others(bench: Workbench, criterion: int, others: Sequence[CriterionResult], width: int) -> list[Line]:
+    lines: list[Line] = [((f"criteria of this test {len(others)}", "bold"),)]
+    for number, one in enumerate(others):
+        sign = ("▸" if UNICODE else ">") if number == criterion else " "
+        start: list[Cell] = [(f"{sign} ", "accent"), mark(one.outcome), (" ", ""), (one_line(one.criterion), "")]
+        if one.source:
+            start.append((f"  {one_line(one.source)}", "dim"))
+        elif one.severity != "error":
+            start.append((f"  {one.severity}", "dim"))
+        tail: list[Cell] = [] if one.score is None else [(right(f"{one.score:.2f}", 6), "dim")]
+        lines.append(spread(start, tail, width))
+        if one.source and one.reason:
+            lines += _paragraph(one.reason, width, "dim", 4)
+    return lines
+
+
+def _paragraph(text: str, width: int, style: str, indent: int = 0) -> list[Line]:
+    shown = displayable(text).expandtabs(4)
+    space = " " * indent
+    return [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - indent, 8))]
+
+
+def heading(bench: Workbench, verdict: str, score: float | None, width: int) -> list[Line]:
+    """The run in a line, or in two where it is narrow: test, repetition, verdict, agent, duration, tokens."""
+    from agenteval_tui.tui.presenters.figures import duration, tokens
+
+    run = bench.run
+    first: list[Cell] = [(" ", ""), mark(verdict), (" ", ""), (one_line(run.test_id), "bold")]
+    if run.variation:
+        first.append((f" · {one_line(run.variation)}", ""))
+    first.append((f"  run {run.repetition}", ""))
+    first.append((f"  {word(verdict)}" + (f" {score:.2f}" if score is not None else ""), "dim"))
+    used = bench.transcript.usage.total_tokens
+    facts = [one_line(run.agent, 30), duration(run.duration_ms), tokens(used)]
+    second: tuple[Cell, ...] = (("   ".join(fact for fact in facts if fact), "dim"),)
+    if width >= 120:
+        return [spread(first, (*second, (" ", "")), width)]
+    return [tuple(first), ((" ", ""), *second)]
+
+
+def agreement(stored: str, now: str) -> str:
+    """What to say when the stored outcome and the one under today's criteria differ; "" when they agree."""
+    if stored == now or stored in ("cancelled", "queued", "running", "grading"):
+        return ""
+    return f"was {word(stored)} when it ran; today's criteria say {word(now)}"
+
+
+def glyph_row(outcomes: Sequence[str], chosen: int) -> Line:
+    """The repetitions of the test as glyphs, the open one in brackets."""
+    cells: list[Cell] = []
+    for number, outcome in enumerate(outcomes):
+        around = ("[", "]") if number == chosen else (" ", " ")
+        cells += [(around[0], "accent"), mark(outcome), (around[1], "accent")]
+    return tuple(cells)

@@ -1,0 +1,613 @@
+"""The Inspect screen: why a run failed, beside the criterion that said so, which can be edited here."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import DescendantFocus, Resize
+from textual.widgets import Input
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import BY_ID, bindings, key_word
+from agenteval_tui.tui.lines import Cell, Line, fit, spread
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.workbench import Impact, Workbench
+    from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.uxon.diagnostics import Diagnostic
+
+PANES = ("transcript", "looked", "config")
+DRAW_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Around:
+    """The runs that next and previous go through: their ids and outcomes."""
+
+    runs: list[str]
+    outcomes: dict[str, str]
+
+    def failures(self) -> list[str]:
+        """Those that did not pass."""
+        return [run for run in self.runs if self.outcomes.get(run) in ("failed", "error", "needs_review")]
+
+
+class InspectScreen(FrameScreen):
+    """Transcript, what the criterion looked at, and its config: side by side, or one at a time where it is narrow."""
+
+    SCOPE = "inspect"
+    CSS_PATH = "inspect.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("inspect"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bench: Workbench | None = None
+        self._around = Around([], {})
+        self._criterion = 0
+        self._result: CriterionResult | None = None
+        self._saved_results: tuple[CriterionResult, ...] = ()
+        self._diagnostics: tuple[Diagnostic, ...] = ()
+        self._impact: Impact | None = None
+        self._drafts: dict[tuple[str, str, str], str] = {}
+        self._show_tools = False
+        self._raw = False
+        self._pane = "transcript"
+        self._loading = ""
+        self._preloaded = False
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        yield LineBlock(id="run")
+        yield LineBlock(self._tab_lines, id="tabs")
+        with Horizontal(id="body"):
+            with Vertical(id="transcript-pane", classes="pane"):
+                yield LineBlock(self._transcript_title, id="transcript-title", classes="pane-title")
+                yield Input(placeholder="search in the transcript", id="find", classes="filter")
+                yield TranscriptView(id="transcript")
+            with Vertical(id="looked-pane", classes="pane"):
+                yield LineBlock(self._looked_title, id="looked-title", classes="pane-title")
+                yield LinesView(id="looked")
+            with Vertical(id="config-pane", classes="pane"):
+                yield LineBlock(self._config_title, id="config-title", classes="pane-title")
+                yield ConfigEditor(id="config")
+                yield LineBlock(id="problems")
+                yield LineBlock(id="impact")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self.query_one("#find", Input).display = False
+        if self._bench is None and not self._loading:
+            self._show_nothing()
+        self._focus_pane("transcript")
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+        self._draw_heading()
+
+    def _show_nothing(self) -> None:
+        lines: list[Line] = [
+            (),
+            (("  No run is open.", ""),),
+            (("  1 suites, enter on a test: its latest failure.", "dim"),),
+            (("  5 history, enter on an execution, enter on a run.", "dim"),),
+        ]
+        self.query_one("#looked", LinesView).show(lambda width: lines)
+        if self.size.width < self.NARROW:
+            self._focus_pane("looked")
+
+    # Opening a run
+
+    def open_run(self, run_id: str, *, criterion: str = "", runs: Sequence[str] = (), edit: bool = False) -> None:
+        """Show a run; `criterion` names the one to begin with, else the first that failed."""
+        self._loading = run_id
+        session = self.agenteval.session
+        known = self._around if run_id in self._around.runs and not runs else None
+
+        def work() -> tuple[Workbench, tuple[CriterionResult, ...], Around]:
+            bench = session.workbench(run_id)
+            around = known or _around(bench, list(runs))
+            return bench, bench.judge_all(), around
+
+        def then(answer: tuple[Workbench, tuple[CriterionResult, ...], Around]) -> None:
+            self._opened(*answer, criterion=criterion, edit=edit)
+
+        self.ask(work, then, group="open")
+
+    def _opened(
+        self,
+        bench: Workbench,
+        results: tuple[CriterionResult, ...],
+        around: Around,
+        *,
+        criterion: str,
+        edit: bool,
+    ) -> None:
+        self._bench = bench
+        self._around = around
+        self._saved_results = results
+        self._loading = ""
+        self._raw = False
+        if bench.note:
+            self.agenteval.say(bench.note)
+        view = self.query_one("#transcript", TranscriptView)
+        view.show(bench.transcript)
+        self._choose(_first_criterion(bench, results, criterion))
+        self.retitle()
+        if edit:
+            self.action_edit()
+
+    def _choose(self, number: int) -> None:
+        """Show criterion `number`: its config (or its draft), what it looked at, its evidence."""
+        bench = self._bench
+        assert bench is not None
+        self._criterion = number
+        self._impact = None
+        self._preloaded = False
+        text = self._drafts.get(self._draft_key(), bench.criteria[number].text)
+        editor = self.query_one("#config", ConfigEditor)
+        editor.load(text)
+        self._regrade(text, first=True)
+
+    def _draft_key(self) -> tuple[str, str, str]:
+        bench = self._bench
+        assert bench is not None
+        return bench.run.suite_key, bench.run.test_id, f"{self._criterion} {bench.criteria[self._criterion].name}"
+
+    # Editing: every keystroke is judged; a newer one wins
+
+    def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
+        """The config was edited."""
+        if self._bench is None:
+            return
+        text = event.text
+        if text == self._bench.criteria[self._criterion].text:
+            self._drafts.pop(self._draft_key(), None)
+        else:
+            self._drafts[self._draft_key()] = text
+        self._regrade(text)
+
+    @property
+    def _edited(self) -> bool:
+        return self._bench is not None and self._draft_key() in self._drafts
+
+    def _regrade(self, text: str, *, first: bool = False) -> None:
+        self.run_worker(self._judge(text, first), group="judge", exclusive=True, exit_on_error=False)
+
+    async def _judge(self, text: str, first: bool) -> None:
+        from agenteval_tui.grading.diagnose import diagnose
+
+        bench = self._bench
+        if bench is None:
+            return
+        number = self._criterion
+        # The open run's verdict first: it is what the eye rests on.
+        self._result = bench.judge(number, text)
+        self._diagnostics = tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
+        self.query_one("#config", ConfigEditor).set_diagnostics(self._diagnostics)
+        self._draw(keep_place=not first)
+        await asyncio.sleep(0)
+        if not self._preloaded:
+            await asyncio.to_thread(bench.preload, number)
+            self._preloaded = True
+        drawn = 0.0
+        for impact in bench.impact(number, text):
+            self._impact = impact
+            now = time.monotonic()
+            if now - drawn > DRAW_SECONDS:
+                drawn = now
+                self._draw_impact()
+            await asyncio.sleep(0)
+        self._draw_impact()
+
+    # Drawing
+
+    def _draw(self, *, keep_place: bool = True) -> None:
+        bench, result = self._bench, self._result
+        if bench is None or result is None:
+            return
+        from agenteval_tui.tui.presenters.marks import marks_of
+
+        self.query_one("#transcript", TranscriptView).set_marks(marks_of([result]))
+        self._draw_heading()
+        self._draw_looked(keep_place=keep_place)
+        self._draw_config()
+        self._draw_impact()
+        for name in ("transcript-title", "looked-title"):
+            self._retitle_pane(name)
+
+    def _draw_heading(self) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        from agenteval_tui.tui.presenters.looked_at import heading
+
+        self.query_one("#run", LineBlock).show(lambda width: heading(bench, bench.run.status, bench.run.score, width))
+
+    def _draw_looked(self, *, keep_place: bool = True) -> None:
+        bench, result = self._bench, self._result
+        if bench is None or result is None:
+            return
+        from agenteval_tui.tui.presenters.looked_at import looked_at, tool_text_lines
+
+        results = self._results_now()
+        number = self._criterion
+        view = self.query_one("#looked", LinesView)
+        if self._show_tools:
+            view.show(lambda width: tool_text_lines(bench, result, width), keep_place=keep_place)
+        else:
+            view.show(lambda width: looked_at(bench, number, result, results, width), keep_place=keep_place)
+
+    def _results_now(self) -> tuple[CriterionResult, ...]:
+        """The verdicts as they are saved, with the edited criterion's live one in its place."""
+        results = list(self._saved_results)
+        if self._result is not None and self._criterion < len(results):
+            results[self._criterion] = self._result
+        return tuple(results)
+
+    def _draw_config(self) -> None:
+        from agenteval_tui.tui.presenters.impact import problem_lines
+
+        diagnostics = self._diagnostics
+        text = self.query_one("#config", ConfigEditor).text
+        most = 3 if self.size.height < 30 else 5
+        self.query_one("#problems", LineBlock).show(lambda width: problem_lines(diagnostics, text, width, most))
+        self._retitle_pane("config-title")
+
+    def _draw_impact(self) -> None:
+        from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines
+
+        impact, edited = self._impact, self._edited
+        make = impact_in_one_line if self.has_class("narrow") else impact_lines
+        self.query_one("#impact", LineBlock).show(lambda width: make(impact, edited, width))
+
+    def _retitle_pane(self, name: str) -> None:
+        makers = {
+            "transcript-title": self._transcript_title,
+            "looked-title": self._looked_title,
+            "config-title": self._config_title,
+        }
+        self.query_one(f"#{name}", LineBlock).show(makers[name])
+
+    def _transcript_title(self, width: int) -> list[Line]:
+        bench = self._bench
+        what = "raw JSON" if self._raw else "transcript"
+        much = count(len(bench.transcript.messages), "message") if bench else ""
+        return _pane_title(what, much, width, self._pane == "transcript")
+
+    def _looked_title(self, width: int) -> list[Line]:
+        name = self._bench.criteria[self._criterion].name if self._bench and self._bench.criteria else ""
+        what = "tool text" if self._show_tools else "looked at"
+        return _pane_title(what, name, width, self._pane == "looked")
+
+    def _config_title(self, width: int) -> list[Line]:
+        bench = self._bench
+        if bench is None:
+            return _pane_title("config_uxon", "", width, self._pane == "config")
+        if bench.criteria[self._criterion].index is None:
+            state = "not in a file"
+        else:
+            state = ("edited ○" if UNICODE else "edited *") if self._edited else ("saved ●" if UNICODE else "saved")
+        return _pane_title("config_uxon", state, width, self._pane == "config")
+
+    def _tab_lines(self, width: int) -> list[Line]:
+        """Narrow screens show one pane at a time; this line says which."""
+        names = {"transcript": "transcript", "looked": "looked at", "config": "config_uxon"}
+        cells: list[Cell] = [(" ", "")]
+        for pane in PANES:
+            active = pane == self._pane
+            cells.append((f"[{names[pane]}]" if active else f" {names[pane]} ", "bold accent" if active else "dim"))
+            cells.append(("  ", ""))
+        return [spread(cells, (("tab", "accent"), (" next pane ", "dim")), width)]
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        bench = self._bench
+        if bench is None:
+            return (), ()
+        failures = self._around.failures()
+        right: tuple[Cell, ...] = ()
+        if bench.run.id in failures:
+            right = ((f"failure {failures.index(bench.run.id) + 1} of {len(failures)}", "dim"),)
+        elif failures:
+            right = ((count(len(failures), "failure"), "dim"),)
+        from agenteval_tui.text.display import one_line
+
+        return ((one_line(bench.run.suite_name, 50), "dim"),), right
+
+    # Panes
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say in the pane's title that it has the keys now."""
+        pane = {"transcript": "transcript", "find": "transcript", "looked": "looked", "config": "config"}.get(
+            event.widget.id or "", self._pane
+        )
+        if pane != self._pane:
+            self._set_pane(pane)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    def _set_pane(self, pane: str) -> None:
+        self._pane = pane
+        for one in PANES:
+            self.query_one(f"#{one}-pane").set_class(one == pane, "active")
+        for title in ("transcript-title", "looked-title", "config-title"):
+            self._retitle_pane(title)
+        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+
+    def _focus_pane(self, pane: str) -> None:
+        self._set_pane(pane)
+        self.query_one(f"#{pane}").focus()
+
+    def action_next_pane(self) -> None:
+        self._focus_pane(PANES[(PANES.index(self._pane) + 1) % len(PANES)])
+
+    def action_previous_pane(self) -> None:
+        self._focus_pane(PANES[(PANES.index(self._pane) - 1) % len(PANES)])
+
+    def action_edit(self) -> None:
+        self._focus_pane("config")
+
+    def step_back(self) -> bool:
+        find = self.query_one("#find", Input)
+        if find.display:
+            find.display = False
+            self.query_one("#transcript", TranscriptView).search("")
+            self._focus_pane("transcript")
+            return True
+        if self._pane == "config":
+            self._focus_pane("transcript")
+            return True
+        return False
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        if self._pane != "config":
+            return super().keys()
+        editing = (("save", "save"), ("fix", "apply fix"), ("revert", "revert"), ("pane", "pane"))
+        shown = [
+            (key_word(self.agenteval.keymap.get(f"inspect.{name}", BY_ID[f"inspect.{name}"].keys)), label, "")
+            for name, label in editing
+        ]
+        return [*shown, ("^z", "undo", ""), ("esc", "leave the editor", ""), ("F1", "help", "app.help")]
+
+    # Runs and criteria
+
+    def _step_run(self, step: int, *, failures: bool) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        among = self._around.failures() if failures else self._around.runs
+        order = {run: place for place, run in enumerate(self._around.runs)}
+        here = order.get(bench.run.id, -1)
+        ahead = [run for run in among if (order[run] - here) * step > 0]
+        if not ahead:
+            what = "failure" if failures else "run"
+            self.agenteval.say(f"There is no {what} {'after' if step > 0 else 'before'} this one.")
+            return
+        self.open_run(ahead[0] if step > 0 else ahead[-1], criterion="" if failures else self._criterion_name())
+
+    def _criterion_name(self) -> str:
+        return self._bench.criteria[self._criterion].name if self._bench else ""
+
+    def action_next_failure(self) -> None:
+        self._step_run(1, failures=True)
+
+    def action_previous_failure(self) -> None:
+        self._step_run(-1, failures=True)
+
+    def action_next_run(self) -> None:
+        self._step_run(1, failures=False)
+
+    def action_previous_run(self) -> None:
+        self._step_run(-1, failures=False)
+
+    def _step_criterion(self, step: int) -> None:
+        if self._bench is not None and len(self._bench.criteria) > 1:
+            self._choose((self._criterion + step) % len(self._bench.criteria))
+
+    def action_next_criterion(self) -> None:
+        self._step_criterion(1)
+
+    def action_previous_criterion(self) -> None:
+        self._step_criterion(-1)
+
+    # The transcript
+
+    def action_next_evidence(self) -> None:
+        self._evidence(forward=True)
+
+    def action_previous_evidence(self) -> None:
+        self._evidence(forward=False)
+
+    def _evidence(self, *, forward: bool) -> None:
+        view = self.query_one("#transcript", TranscriptView)
+        found = view.next_mark() if forward else view.previous_mark()
+        if not found:
+            self.agenteval.say("The evidence points at nothing in the transcript.")
+        elif self.has_class("narrow"):
+            self._focus_pane("transcript")
+
+    def action_fold(self) -> None:
+        self.query_one("#transcript", TranscriptView).toggle_fold()
+
+    def action_fold_all(self) -> None:
+        self.query_one("#transcript", TranscriptView).fold_all()
+
+    def action_raw(self) -> None:
+        self._raw = not self._raw
+        self.query_one("#transcript", TranscriptView).show_raw(self._raw)
+        self._retitle_pane("transcript-title")
+
+    def action_tool_text(self) -> None:
+        self._show_tools = not self._show_tools
+        self._draw_looked(keep_place=False)
+        self._retitle_pane("looked-title")
+        if self.has_class("narrow"):
+            self._focus_pane("looked")
+
+    def action_search(self) -> None:
+        find = self.query_one("#find", Input)
+        find.display = True
+        self._set_pane("transcript")
+        find.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Search while typing."""
+        self.query_one("#transcript", TranscriptView).search(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter: the next hit."""
+        if not self.query_one("#transcript", TranscriptView).next_match():
+            self.agenteval.say("Not found in this transcript.")
+
+    def action_copy_address(self) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        address = f"{bench.run.id}/{self._criterion_name()}"
+        from agenteval_tui.text.display import one_line
+
+        self.app.copy_to_clipboard(one_line(address))
+        self.agenteval.say(f"Copied {one_line(address)}: agenteval show {bench.run.id}")
+
+    # Saving
+
+    def action_apply_fix(self) -> None:
+        editor = self.query_one("#config", ConfigEditor)
+        here = editor.diagnostic_at_cursor()
+        chosen = here if here is not None and here.fix is not None else None
+        chosen = chosen or next((one for one in self._diagnostics if one.fix is not None), None)
+        if chosen is None or chosen.fix is None:
+            self.agenteval.say("There is no problem here that can be mended by itself.")
+            return
+        editor.apply_fix(chosen.fix)
+
+    def action_revert(self) -> None:
+        bench = self._bench
+        if bench is None or not self._edited:
+            return
+        self.query_one("#config", ConfigEditor).replace_all(bench.criteria[self._criterion].text)
+
+    def action_save(self) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        index = bench.criteria[self._criterion].index
+        if index is None or bench.loaded is None:
+            self.agenteval.say_error(
+                AgentevalError(
+                    "this criterion stands in no suite file, so it can't be saved",
+                    mend="write a suite over these runs: agenteval grade --criteria FILE --execution ID",
+                )
+            )
+            return
+        if not self._edited:
+            self.agenteval.say("Nothing is changed.")
+            return
+        self._save(bench.loaded, index)
+
+    def _save(self, loaded: LoadedSuite, index: int) -> None:
+        bench = self._bench
+        assert bench is not None
+        text = self.query_one("#config", ConfigEditor).text
+        test = bench.run.test_id
+        session = self.agenteval.session
+
+        def failed(error: AgentevalError) -> None:
+            from agenteval_tui.suites.save import FileChanged
+
+            if isinstance(error, FileChanged):
+                self._offer_merge(error, index)
+            else:
+                self.agenteval.say_error(error)
+
+        self.ask(lambda: session.save_config(loaded, test, index, text), self._saved, group="save", failed=failed)
+
+    def _saved(self, loaded: LoadedSuite) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        self._drafts.pop(self._draft_key(), None)
+        line = loaded.line_of(bench.run.test_id, bench.criteria[self._criterion].index)
+        self.agenteval.say(f"Saved {loaded.path.name}:{line}. 1 then r runs the test again.")
+        self.open_run(bench.run.id, criterion=self._criterion_name(), edit=self._pane == "config")
+
+    def _offer_merge(self, error: AgentevalError, index: int) -> None:
+        from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
+
+        bench = self._bench
+        assert bench is not None
+        assert bench.loaded is not None
+        path = bench.loaded.path
+
+        def answered(put_in: bool | None) -> None:
+            if put_in:
+                from agenteval_tui.suites.load import load_suite
+
+                self.ask(lambda: load_suite(path), lambda fresh: self._save(fresh, index), group="reload")
+
+        self.app.push_screen(ChangedFileScreen(path.name, getattr(error, "diff", "")), answered)
+
+    def action_flips(self) -> None:
+        impact, bench = self._impact, self._bench
+        if impact is None or bench is None or not impact.flips:
+            self.agenteval.say("No run flips with this edit.")
+            return
+        from agenteval_tui.tui.screens.flips import FlipsScreen
+
+        flips = list(impact.flips)
+        store = bench.store
+
+        def show(lines: list[tuple[str, str, int, str, str, str]]) -> None:
+            self.app.push_screen(FlipsScreen(lines), lambda run: self.open_run(run) if run else None)
+
+        def work() -> list[tuple[str, str, int, str, str, str]]:
+            rows = [(store.run(run), now, then) for run, now, then in flips[:500]]
+            return [(row.id, row.test_id, row.repetition, row.why, now, then) for row, now, then in rows]
+
+        self.ask(work, show, group="flips")
+
+
+def _around(bench: Workbench, runs: list[str]) -> Around:
+    store = bench.store
+    if runs:
+        rows = [store.run(run) for run in runs[:500]]
+    else:
+        rows = store.runs_of_test(bench.run.suite_key, bench.run.test_id, 200)
+    return Around([row.id for row in rows], {row.id: row.status for row in rows})
+
+
+def _first_criterion(bench: Workbench, results: Sequence[CriterionResult], wanted: str) -> int:
+    for number, criterion in enumerate(bench.criteria):
+        if wanted and criterion.name == wanted:
+            return number
+    for number in range(len(bench.criteria)):
+        if number < len(results) and results[number].outcome in ("failed", "error"):
+            return number
+    return 0
+
+
+def _pane_title(name: str, much: str, width: int, active: bool) -> list[Line]:
+    from agenteval_tui.text.display import one_line
+
+    rule = "─" if UNICODE else "-"
+    much = one_line(much, max(width - len(name) - 6, 8)) if much else ""
+    used = len(name) + (len(much) + 1 if much else 0) + 3
+    middle = rule * max(width - used, 0)
+    style = "bold accent" if active else "bold"
+    cells: list[Cell] = [(" ", ""), (name, style), (" ", ""), (middle, "accent" if active else "rule")]
+    if much:
+        cells += [(" ", ""), (much, "dim")]
+    return [fit(cells, width)]
