@@ -1,0 +1,214 @@
+"""Everything that can be found wrong in suites without running them, each problem with its place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui import places
+from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.suites.source import source_of
+from agenteval_tui.suites.templates import template_problems
+from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
+from agenteval_tui.suites.yaml_tree import Node, Scalar, resolve
+from agenteval_tui.suites.yaml_tree import Sequence as SequenceNode
+from agenteval_tui.text.problems import AgentevalError, Problem, Severity
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.model import AgentConfig, Suite, Test
+
+
+def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[Problem]]:
+    """The suites at `paths` (files or folders), and all that is wrong with them, in the order of the files.
+
+    What the user's agents.yaml has wrong comes first. A file that can't be read is a problem of its own and is not
+    among the suites. Raises `AgentevalError` when a path does not exist.
+    """
+    agents, problems = _user_agents()
+    loaded: list[LoadedSuite] = []
+    for path in discover(paths):
+        try:
+            one = load_suite(path)
+        except AgentevalError as error:
+            problems.append(_unreadable(path, error))
+            continue
+        loaded.append(one)
+        problems.extend(check_suite(one, agents))
+    return loaded, problems
+
+
+def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> list[Problem]:
+    """All problems of one suite, in the order of the file: those of loading, of its configs, and of what it names."""
+    suite = loaded.suite
+    problems = list(loaded.problems)
+    if suite is not None:
+        problems.extend(_agents(loaded, suite))
+        problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
+        for test in suite.tests:
+            problems.extend(_test(loaded, suite, test, user_agents))
+    return sorted(problems, key=lambda problem: (problem.line, problem.column))
+
+
+def _user_agents() -> tuple[dict[str, AgentConfig], list[Problem]]:
+    path = agents_path(places.config_dir())
+    try:
+        agents, problems = read_agents_file(path)
+    except AgentevalError as error:
+        return {}, [_unreadable(path, error)]
+    return agents, list(problems)
+
+
+def _unreadable(path: Path, error: AgentevalError) -> Problem:
+    line, column = 1, 1
+    head, _, last = error.where.rpartition(":")
+    before, _, number = head.rpartition(":")
+    if last.isdecimal() and number.isdecimal() and before:
+        line, column = int(number), int(last)
+    return Problem(str(path), line, column, line, column, "error", "unreadable", error.what, error.mend or None)
+
+
+# Agents
+
+
+def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
+    from agenteval_tui.agents.registry import option_problems
+
+    agents = _child(loaded.root, "agents")
+    for name, config in suite.agents.items():
+        node = _child(agents, name)
+        plain = config.as_dict()
+        for path, message in option_problems(name, plain):
+            # `${VAR}` has its value, and so its type, only when it is run.
+            if "${" not in str(plain.get(path.partition(".")[0], "")):
+                yield _at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
+
+
+def _agent_named(
+    loaded: LoadedSuite,
+    owner: Node | None,
+    name: str | None,
+    suite: Suite,
+    user_agents: Mapping[str, AgentConfig],
+) -> Iterator[Problem]:
+    if not name:
+        return
+    try:
+        resolve_agent(name, suite, user_agents)
+    except AgentevalError as error:
+        yield _at(loaded, _child(owner, "agent") or owner, "unknown-agent", error.what, error.mend)
+
+
+# Tests
+
+
+def _test(loaded: LoadedSuite, suite: Suite, test: Test, user_agents: Mapping[str, AgentConfig]) -> Iterator[Problem]:
+    node = loaded.node(test.id)
+    yield from _agent_named(loaded, node, test.agent, suite, user_agents)
+    variations = _items(_child(node, "variations"))
+    for number, variation in enumerate(test.variations):
+        owner = variations[number] if number < len(variations) else node
+        yield from _agent_named(loaded, owner, variation.agent, suite, user_agents)
+    if not suite.agent and not test.agent:
+        message = f'test "{test.id}" names no agent, and neither does its suite'
+        yield _at(loaded, node, "no-agent", message, "write `agent: NAME` at the top, or run with --agent", "warning")
+    if not any(criterion.severity == "error" for criterion in test.criteria):
+        message = f'test "{test.id}" can\'t fail: none of its criteria has severity error'
+        yield _at(loaded, node, "cannot-fail", message, "give one criterion `severity: error`", "warning")
+    if test.dataset is None:  # a dataset's columns are variables as well
+        yield from _templates(loaded, test, node)
+    for number, _ in enumerate(test.criteria):
+        yield from _criterion(loaded, test, number)
+
+
+def _templates(loaded: LoadedSuite, test: Test, node: Node) -> Iterator[Problem]:
+    texts = [_child(node, "prompt"), *_items(_child(node, "turns"))]
+    texts.extend(_child(message, "content") for message in _items(_child(node, "messages")))
+    for text in texts:
+        real = resolve(text) if text is not None else None
+        if text is None or not isinstance(real, Scalar):
+            continue
+        found = template_problems(real.text, test.variables)
+        if found:
+            source = source_of(text, loaded.text, loaded.places)
+            for one in found:
+                start, end = source.to_offset(one.start), source.to_offset(one.end)
+                yield loaded.problem(one.code, start, end, one.message, one.fix)
+
+
+def _criterion(loaded: LoadedSuite, test: Test, number: int) -> Iterator[Problem]:
+    from agenteval_tui.grading.diagnose import diagnose
+    from agenteval_tui.grading.registry import prototype
+
+    criterion = test.criteria[number]
+    node = loaded.node(test.id, number)
+    try:
+        prototype(criterion.prototype_class)
+    except AgentevalError as error:
+        yield _at(loaded, _child(node, "prototype_class") or node, "unknown-prototype", error.what, error.mend)
+        return
+    source = loaded.config_source(test.id, number)
+    for one in diagnose(source.text, criterion.prototype_class):
+        start, end = source.to_offset(one.start), source.to_offset(one.end)
+        fix = one.fix.title if one.fix is not None else None
+        yield loaded.problem(one.code, start, max(start, end), one.message, fix, one.severity)
+    if test.dataset is None:
+        yield from _placeholders(loaded, test, number, source.text)
+
+
+def _placeholders(loaded: LoadedSuite, test: Test, number: int, text: str) -> Iterator[Problem]:
+    from agenteval_tui.grading.placeholders import PlaceholderError, look_up, placeholders_in
+
+    if "{{" not in text:
+        return
+    known = {**test.variables, "expected_value": test.criteria[number].expected_value}
+    if known["expected_value"] is None:
+        del known["expected_value"]
+    source = loaded.config_source(test.id, number)
+    for one in placeholders_in(text):
+        if not one.is_path:
+            continue
+        try:
+            look_up(one.name, known)
+        except PlaceholderError as error:
+            start, end = source.to_offset(one.start), source.to_offset(one.end)
+            yield loaded.problem("unknown-variable", start, end, str(error), "add it to the test's `variables`")
+
+
+# Nodes
+
+
+def _child(node: Node | None, key: str) -> Node | None:
+    real = resolve(node) if node is not None else None
+    return real.get(key) if isinstance(real, MappingNode) else None
+
+
+def _key_or_value(node: Node | None, key: str) -> Node | None:
+    real = resolve(node) if node is not None else None
+    found = real.key(key) if isinstance(real, MappingNode) else None
+    return found or node
+
+
+def _items(node: Node | None) -> list[Node]:
+    real = resolve(node) if node is not None else None
+    return list(real.items) if isinstance(real, SequenceNode) else []
+
+
+def _at(
+    loaded: LoadedSuite,
+    node: Node | None,
+    code: str,
+    message: str,
+    fix: str | None = None,
+    severity: Severity = "error",
+) -> Problem:
+    """A problem at a node: the whole of a scalar, the first line of anything longer."""
+    if node is None:
+        return loaded.problem(code, 0, 0, message, fix or None, severity)
+    end = node.end if isinstance(node, Scalar) and not node.style.startswith(("|", ">")) else node.start
+    line_end = loaded.text.find("\n", node.start)
+    if end == node.start:
+        end = line_end if line_end >= 0 else len(loaded.text)
+    return loaded.problem(code, node.start, end, message, fix or None, severity)

@@ -1,0 +1,132 @@
+"""The figures of an execution: by test and overall, in the shape that `agenteval stats --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval_tui.analysis.statistics import (
+    clustered_interval,
+    clustered_standard_error,
+    mean,
+    pass_at_k,
+    pass_hat_k,
+    pass_rate,
+    percentile,
+    wilson,
+)
+from agenteval_tui.history.rows import RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class TestKey:
+    """What counts as one test: the runs of one suite, test, variation and row are repetitions of each other."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    suite_key: str
+    test_id: str
+    variation: str
+    row: int
+
+
+def execution_stats(rows: Iterable[RunRow], *, count_errors: bool = False) -> dict[str, Any]:
+    """`{"tests": [...], "overall": {...}}` over the runs of an execution, in the order of its plan.
+
+    `n` counts the runs that passed or failed. Errors are counted apart and left out of `n`, unless `count_errors`
+    is set: then they count as not passed. Runs without a verdict (queued, cancelled, skipped, waiting for a person)
+    are in `undecided`. A rate, and a mean of nothing, is null. Overall figures are means over the tests that have
+    a decided run; pass@k and pass^k over those with at least k of them, whose number is `tests_at_k`.
+    """
+    groups: dict[TestKey, list[RunRow]] = {}
+    for row in rows:
+        groups.setdefault(TestKey(row.suite_key, row.test_id, row.variation, row.row), []).append(row)
+    ids = _ids(list(groups))
+    tests = [_of_test(ids[key], key, runs, count_errors) for key, runs in groups.items()]
+    every = [row for runs in groups.values() for row in runs]
+    return {"version": 1, "tests": tests, "overall": _overall(tests, every)}
+
+
+def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
+    """The test's id; with variation, row and suite only where the execution has several of them."""
+    suites = {key.suite_key for key in keys}
+    rows = {(key.suite_key, key.test_id) for key in keys if key.row > 0}
+    names = {}
+    for key in keys:
+        name = key.test_id
+        if (key.suite_key, key.test_id) in rows:
+            name += f"#{key.row}"
+        if key.variation:
+            name += f" [{key.variation}]"
+        names[key] = name
+    if len(set(names.values())) < len(keys) and len(suites) > 1:
+        return {key: f"{key.suite_key.rpartition('/')[2]}: {name}" for key, name in names.items()}
+    return names
+
+
+def _of_test(name: str, key: TestKey, runs: Sequence[RunRow], count_errors: bool) -> dict[str, Any]:
+    passed = sum(run.status == "passed" for run in runs)
+    failed = sum(run.status == "failed" for run in runs)
+    errors = sum(run.status == "error" for run in runs)
+    n = passed + failed + (errors if count_errors else 0)
+    return {
+        "id": name,
+        "name": runs[0].test_name,
+        "suite": runs[0].suite_name,
+        "test": key.test_id,
+        "variation": key.variation,
+        "row": key.row,
+        "n": n,
+        "passed": passed,
+        "errors": errors,
+        "undecided": len(runs) - passed - failed - errors,
+        "pass_rate": pass_rate(passed, n),
+        "interval": list(wilson(passed, n)),
+        "pass_at_k": {str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
+        "pass_hat_k": {str(k): pass_hat_k(passed, n, k) for k in range(1, n + 1)},
+        "flaky": 0 < passed < n,
+        **_measured(runs),
+    }
+
+
+def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow]) -> dict[str, Any]:
+    known = [test for test in tests if test["n"]]
+    rates = [test["pass_rate"] for test in known]
+    ks = range(1, max((test["n"] for test in known), default=0) + 1)
+    at_k = {str(k): [test for test in known if test["n"] >= k] for k in ks}
+    return {
+        "tests": len(tests),
+        "n": sum(test["n"] for test in tests),
+        "passed": sum(test["passed"] for test in tests),
+        "errors": sum(test["errors"] for test in tests),
+        "undecided": sum(test["undecided"] for test in tests),
+        "pass_rate": mean(rates),
+        "interval": list(clustered_interval([(test["passed"], test["n"]) for test in known])),
+        "standard_error": clustered_standard_error(rates),
+        "pass_at_k": {k: mean([test["pass_at_k"][k] for test in enough]) for k, enough in at_k.items()},
+        "pass_hat_k": {k: mean([test["pass_hat_k"][k] for test in enough]) for k, enough in at_k.items()},
+        "tests_at_k": {k: len(enough) for k, enough in at_k.items()},
+        "flaky": sum(test["flaky"] for test in tests),
+        **_measured(runs),
+    }
+
+
+def _measured(runs: Sequence[RunRow]) -> dict[str, Any]:
+    """Medians and 95 % points of what was measured of the runs; null where nothing was."""
+    return {
+        "latency_ms": _spread([run.duration_ms for run in runs]),
+        "tokens": _spread([_tokens(run) for run in runs]),
+        "cost": _spread([run.cost for run in runs]),
+    }
+
+
+def _tokens(run: RunRow) -> float | None:
+    if run.input_tokens is None and run.output_tokens is None:
+        return None
+    return float((run.input_tokens or 0) + (run.output_tokens or 0))
+
+
+def _spread(values: Sequence[float | None]) -> dict[str, float | None]:
+    measured = [value for value in values if value is not None]
+    return {"p50": percentile(measured, 50), "p95": percentile(measured, 95)}
