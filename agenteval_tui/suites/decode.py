@@ -7,7 +7,6 @@ the rest is still read.
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Callable
 from functools import cache
@@ -277,6 +276,8 @@ def unknown_key(key: Scalar, name: str, free: list[str], known: list[str], repor
 
 def did_you_mean(word: str, known: list[str]) -> str | None:
     """The one of `known` that `word` was probably meant to be."""
+    import difflib
+
     folded = {one.casefold().replace("-", "_"): one for one in reversed(known)}
     near = difflib.get_close_matches(word.casefold().replace("-", "_"), folded, n=1, cutoff=0.6)
     return folded[near[0]] if near else None

@@ -40,7 +40,7 @@ def _below(folder: Path) -> list[Path]:
     visited: set[tuple[int, int]] = set()
     for here, folders, files in os.walk(folder, followlinks=True):
         # A loop of links comes back to a folder that was seen; its device and inode say so.
-        state = os.stat(here)
+        state = Path(here).stat()
         if (state.st_dev, state.st_ino) in visited:
             folders.clear()
             continue

@@ -8,14 +8,16 @@ import stat
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agenteval_tui.suites import model
 from agenteval_tui.suites.decode import WRONG, head_of, kind_of, read_model, reader_of, unknown_key
 from agenteval_tui.suites.places import LineIndex
-from agenteval_tui.suites.source import ConfigSource, source_of
 from agenteval_tui.suites.yaml_tree import Mapping, Node, Scalar, Sequence, compose, is_null, resolve
 from agenteval_tui.text.problems import AgentevalError, Problem, Severity
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.source import ConfigSource
 
 MAX_BYTES = 32 * 1024 * 1024
 BOM = b"\xef\xbb\xbf"
@@ -82,6 +84,8 @@ class LoadedSuite:
 
     def config_source(self, test_id: str, criterion: int) -> ConfigSource:
         """The text of a criterion's config_uxon as an editor shows it, with its places in the file."""
+        from agenteval_tui.suites.source import source_of
+
         return source_of(self.config_node(test_id, criterion), self.text, self.places)
 
     def problem(

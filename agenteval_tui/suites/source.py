@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.suites.places import LineIndex
-from agenteval_tui.suites.yaml_tree import Mapping, Node, Scalar, Sequence, resolve, untyped
+from agenteval_tui.suites.yaml_tree import Alias, Mapping, Node, Scalar, Sequence, resolve, untyped
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +36,15 @@ class ConfigSource:
     def to_file(self, offset: int) -> tuple[int, int]:
         """The 1-based line and column, in the file as it is on disk, of an offset in `text`."""
         return self.places.line_and_column(self.to_offset(offset))
+
+
+_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*[ \t]*(?:\r?\n[ \t]*)?)+")
+
+
+def body_start(node: Node, text: str) -> int:
+    """Where a value itself begins: behind an anchor or a tag."""
+    match = _PROPERTIES.match(text, node.start) if not isinstance(node, Alias) else None
+    return match.end() if match else node.start
 
 
 _STYLES = {"": "plain", "|": "literal", ">": "folded", "'": "single", '"': "double"}
@@ -72,7 +81,7 @@ _INDICATORS = re.compile(r"[|>]([0-9+-]*)[^\n]*(?:\n|\Z)")
 def _aligned(node: Scalar, text: str) -> list[int]:
     """Where each character of a block, plain or single-quoted scalar stands; the last entry is its end."""
     value, end = node.text, min(node.end, len(text))
-    at = node.start
+    at = body_start(node, text)
     if node.style in ("|", ">"):
         header = _INDICATORS.match(text, at)
         at = header.end() if header else at
@@ -156,7 +165,7 @@ def _find_on(text: str, at: int, end: int, char: str) -> int:
 
 def block_indent(node: Scalar, text: str) -> int:
     """How many spaces the lines of a block scalar's text are indented by in the file."""
-    header = _INDICATORS.match(text, node.start)
+    header = _INDICATORS.match(text, body_start(node, text))
     if header is None:
         return 0
     digits = re.sub(r"[+-]", "", header.group(1))
@@ -167,7 +176,11 @@ def block_indent(node: Scalar, text: str) -> int:
             if line.strip(" "):
                 spaces = len(line) - len(line.lstrip(" "))
                 return spaces - (len(first) - len(first.lstrip(" ")))
-    return int(digits) + parent_indent(text, node.start) if digits else parent_indent(text, node.start) + 2
+    return (
+        int(digits) + parent_indent(text, body_start(node, text))
+        if digits
+        else parent_indent(text, body_start(node, text)) + 2
+    )
 
 
 def parent_indent(text: str, offset: int) -> int:
@@ -202,7 +215,7 @@ _WIDTHS = {"x": 2, "u": 4, "U": 8}
 
 def _double_quoted(node: Scalar, text: str) -> list[int]:
     end = min(node.end, len(text)) - 1
-    at = node.start + 1
+    at = body_start(node, text) + 1
     spots: list[int] = []
     for char in node.text:
         # An escaped newline, and the indentation of the next line, are no part of the value.

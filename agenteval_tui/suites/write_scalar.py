@@ -1,0 +1,79 @@
+"""Values as YAML text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from agenteval_tui.suites.yaml_tree import Scalar, untyped
+
+# What JSON leaves as it is but YAML does not allow, or takes for a line break or an order mark.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+_PLAIN = re.compile(r"[A-Za-z_](?:[\w ./-]*[\w./])?\Z", re.ASCII)
+
+
+def double_quoted(text: str) -> str:
+    """`text` in double quotes, on one line; valid JSON as well."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)
+
+
+def single_quoted(text: str) -> str | None:
+    """`text` in single quotes, or None when it can't stand there on one line."""
+    return "'" + text.replace("'", "''") + "'" if text.isprintable() else None
+
+
+def plain(text: str) -> str | None:
+    """`text` without quotes, or None when it would be read as something else."""
+    return text if _PLAIN.match(text) and untyped(Scalar(text, 0, 0)) == text else None
+
+
+def scalar(value: Any, like: Scalar | None = None) -> str:
+    """A scalar as YAML text; a text quoted as `like` was, where that is possible."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    written = None
+    if like is not None and like.plain and isinstance(untyped(like), str):
+        written = plain(value)
+    elif like is not None and like.style == "'":
+        written = single_quoted(value)
+    return double_quoted(value) if written is None else written
+
+
+def flow(value: Any, *, bare_keys: bool = False) -> str:
+    """Any JSON value on one line, as YAML reads it. `bare_keys`: keys without quotes where that is possible."""
+    if isinstance(value, dict):
+        pairs = (f"{key_text(key, bare=bare_keys)}: {flow(one, bare_keys=bare_keys)}" for key, one in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(flow(one, bare_keys=bare_keys) for one in value) + "]"
+    return scalar(value)
+
+
+def key_text(key: str, *, bare: bool) -> str:
+    """A key as YAML text."""
+    return (plain(key) if bare else None) or double_quoted(key)
+
+
+def literal(text: str, *, indent: int, parent: int, eol: str, header_rest: str = "") -> tuple[str, bool] | None:
+    """`text` as a literal block, header included: (the block, whether it owns the blank lines that follow).
+
+    The block ends without a line end unless it owns what follows. `indent` and `parent` are columns: of the lines,
+    and of the key. None when the text can't be written so (empty, white space only).
+    """
+    if not text.strip():
+        return None
+    lines = text.split("\n")
+    keeps = text.endswith("\n\n")
+    chomping = "+" if keeps else "" if text.endswith("\n") else "-"
+    first = next(line for line in lines if line)
+    indicator = ""
+    if first.startswith(" "):
+        if indent - parent > 9:
+            indent = parent + 2
+        indicator = str(indent - parent)
+    if lines[-1] == "":
+        lines.pop()
+    body = eol.join(" " * indent + line if line else "" for line in lines)
+    return f"|{indicator}{chomping}{header_rest}{eol}{body}" + (eol if keeps else ""), keeps
