@@ -19,10 +19,10 @@ _MAX_MARKS = 2  # combining marks kept on one character
 
 # Everything that could need attention: controls, formats, surrogates, non-characters, marks, odd separators.
 _SUSPECT = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061c\u064b-\u065f"
-    "\u06d6-\u06ed\u070f\u08d3-\u0902\u0e31-\u0e4e\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0600-\u0605\u0610-\u061c\u064b-\u065f"
+    "\u06d6-\u06ed\u070f\u0890\u0891\u08d3-\u0902\u0e31-\u0e4e\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f"
     "\u2028-\u202f\u205f-\u2064\u2066-\u206f\u20d0-\u20ff\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufe20-\ufe2f"
-    "\ufeff\uffa0\ufff0-\uffff\U0001d165-\U0001d1ad\U000e0000-\U0010ffff]"
+    "\ufeff\uffa0\ufff0-\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d165-\U0001d1ad\U000e0000-\U0010ffff]"
 )
 
 
@@ -50,7 +50,7 @@ def stand_in(char: str) -> str:
     category = unicodedata.category(char)
     if category == "Cf":
         return _INVISIBLE
-    if category in ("Cs", "Cc", "Cn") or category == "Co":
+    if category in ("Cs", "Cc") or code >= 0xF0000 or code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF:
         return _BROKEN
     return char
 

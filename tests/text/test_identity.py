@@ -1,0 +1,35 @@
+"""Ids sort by time; equal values have equal hashes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval_tui.text.identity import canonical_json, content_hash, new_id
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+)
+
+
+def test_ids_are_unique_and_increasing_also_from_many_threads() -> None:
+    ids = [new_id() for _ in range(500)]
+    assert ids == sorted(set(ids))
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: new_id(), range(2000)))
+    assert len(set(made)) == 2000
+    assert all(len(one) == 26 for one in made)
+
+
+@given(st.dictionaries(st.text(max_size=5), JSON, max_size=6))
+def test_the_order_of_keys_does_not_matter(value: dict[str, object]) -> None:
+    turned = dict(reversed(list(value.items())))
+    assert canonical_json(turned) == canonical_json(value)
+    assert content_hash(turned) == content_hash(value)
+
+
+def test_a_lone_surrogate_has_a_hash_too() -> None:
+    assert content_hash("\ud800") != content_hash("\ud801")

@@ -1,0 +1,53 @@
+"""Lines never take more cells than they may, whatever characters they hold."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from agenteval_tui.text.display import displayable
+from agenteval_tui.tui.lines import fit, pad, plain, right, spread, width_of, wrap
+
+SHOWN = st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"]), max_size=60).map(displayable)
+ONE_LINE = SHOWN.map(lambda text: " ".join(text.split()))
+LINES = st.lists(st.tuples(ONE_LINE, st.sampled_from(["", "dim", "bold passed"])), max_size=5).map(tuple)
+
+
+@given(LINES, st.integers(0, 50))
+def test_fit_never_takes_more_and_says_when_it_cut(line: tuple[tuple[str, str], ...], width: int) -> None:
+    cut = fit(line, width)
+    assert width_of(cut) <= width
+    if width_of(line) <= width:
+        assert plain(cut) == plain(line)
+    elif width > 0:
+        assert plain(cut).endswith("…")
+
+
+@given(LINES, LINES, st.integers(1, 60))
+def test_pad_and_spread_fill_exactly(
+    first: tuple[tuple[str, str], ...], second: tuple[tuple[str, str], ...], width: int
+) -> None:
+    assert width_of(pad(first, width)) == width
+    assert width_of(spread(first, second, width)) <= width
+
+
+@given(SHOWN.map(lambda text: text.replace("\t", " ")), st.integers(2, 30))
+def test_wrapped_lines_fit_and_lose_only_spaces_and_newlines(text: str, width: int) -> None:
+    spans = wrap(text, width)
+    assert all(cell_len(text[start:end]) <= width for start, end in spans)
+    covered = 0
+    for start, end in spans:
+        assert text[covered:start].strip(" \n") == ""
+        covered = end
+    assert text[covered:].strip(" \n") == ""
+
+
+def test_words_stay_whole_where_they_can() -> None:
+    text = "nobody breaks a word in two"
+    assert [text[a:b] for a, b in wrap(text, 10)] == ["nobody", "breaks a", "word in", "two"]
+
+
+def test_numbers_stand_right() -> None:
+    assert right("12", 5) == "   12"
+    assert right("123456", 5) == "1234…"
