@@ -38,12 +38,17 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Something that could not be read, at `line`: why, in words. `cut_off`: the file ends in the middle of it."""
+    """Something that could not be read, at `line`: why, in words. `cut_off`: the file ends in the middle of it.
+
+    `note`: no value is missing for it; it is said of the file.
+    """
 
     reason: str
     number: int
     line: int
     cut_off: bool = False
+    note: bool = False
+    container: int | None = None
 
 
 def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST) -> Iterator[Item | Broken]:
@@ -70,7 +75,7 @@ def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST)
             yield Broken(error.reason, number, line, error.cut_off)
             text.skip_to_next_top_value()
     if text.replaced:
-        yield Broken("bytes that are not UTF-8 were replaced by \ufffd", number, text.line)
+        yield Broken("bytes that are not UTF-8 were replaced by \ufffd", number, text.line, note=True)
 
 
 def _elements(text: _Text, number: int, container: int, largest: int) -> Iterator[Item | Broken]:
@@ -78,7 +83,7 @@ def _elements(text: _Text, number: int, container: int, largest: int) -> Iterato
     while True:
         char = text.next_char()
         if char == "":
-            yield Broken("the file ends before its list is closed", number, text.line, cut_off=True)
+            yield Broken("the file ends before its list is closed", number, text.line, True, True, container)
             return
         if char == "]":
             text.step()
@@ -91,10 +96,10 @@ def _elements(text: _Text, number: int, container: int, largest: int) -> Iterato
         try:
             yield Item(text.value(largest), number, line, container)
         except _UnreadableError as error:
-            yield Broken(error.reason, number, line, error.cut_off)
+            yield Broken(error.reason, number, line, error.cut_off, container=container)
             if error.cut_off or not text.skip_element():
                 if not error.cut_off:
-                    yield Broken("the end of a broken value was not found", number, line, cut_off=True)
+                    yield Broken("the end of a broken value was not found", number, line, True, True, container)
                 text.skip_to_end()
                 return
 

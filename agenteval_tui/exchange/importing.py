@@ -1,0 +1,222 @@
+"""A foreign file becomes an execution in the history: once, as a stream, with a word on what was left out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from agenteval_tui.exchange.detect import FORMATS, Format, detect, format_named
+from agenteval_tui.exchange.json_stream import read_values
+from agenteval_tui.exchange.recorded import Recording, Skipped
+from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.text.identity import new_id, now_ms
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+NO_VERDICT = "skipped"
+"""The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What an import did.
+
+    `read` counts the runs found in the file, `added` those that are in the history now; `skipped` says why some are
+    not, `notes` what else is to be known of the file. `cut_off`: the file ends too early. `already`: the same file
+    was imported before as `execution_id`, and nothing was added.
+    """
+
+    execution_id: str
+    format: str
+    read: int
+    added: int
+    skipped: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+    cut_off: bool = False
+    already: bool = False
+
+
+def import_file(
+    path: Path | str,
+    store: Store,
+    *,
+    format: str | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Read a recorded file into the history as one execution of kind "import".
+
+    `format`: "openai" or "tau-bench"; None: told by the file. `on_progress` is called now and then with the bytes
+    read so far and the size of the file. A file that was imported before adds nothing. Raises `AgentevalError`: the
+    file can't be read, or nothing in it can be imported (then nothing is added).
+    """
+    path = Path(path)
+    known = format_named(format) if format else None
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            digest = _digest(file)
+            for name in [known.name] if known else FORMATS:
+                before = store.imported(_key(name, digest))
+                if before is not None:
+                    return _already(store, before, name)
+            file.seek(0)
+            return _import(path, file, digest, store, known, size, on_progress)
+    except FileNotFoundError:
+        raise AgentevalError("there is no such file", where=str(path), mend="check the path") from None
+    except IsADirectoryError:
+        raise AgentevalError("this is a folder", where=str(path), mend="name a file in it") from None
+    except PermissionError:
+        raise AgentevalError("no permission to read this file", where=str(path)) from None
+    except OSError as error:
+        raise AgentevalError(f"this file can't be read: {error.strerror or error}", where=str(path)) from None
+
+
+def _import(
+    path: Path,
+    file: IO[bytes],
+    digest: str,
+    store: Store,
+    known: Format | None,
+    size: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> ImportReport:
+    values = read_values(file)
+    if known is None:
+        known, values = detect(values, str(path))
+    tally = _Tally()
+    key = f"import:{known.name}:{path.name}"
+    record = ExecutionRecord(
+        id=new_id(),
+        title=f"{path.name} ({known.name})",
+        kind="import",
+        source=str(path.resolve()),
+        suite_keys=(key,),
+        started_ms=now_ms(),
+        options={"format": known.name, "digest": digest},
+    )
+    runs = _runs(tally.over(known.recordings(values)), record, key, path.stem, known.name)
+    first = next(runs, None)
+    if first is None:
+        raise AgentevalError(
+            "nothing in this file can be imported" + (f": {tally.words()}" if tally.skipped else ""),
+            where=str(path),
+            mend=f"a file in the format {known.name} is {known.looks_like}",
+        )
+
+    def progress(_: int) -> None:
+        if on_progress is not None:
+            on_progress(file.tell(), size)
+
+    added = store.import_runs(
+        record, _chained(first, runs), digest=_key(known.name, digest), path=str(path), on_progress=progress
+    )
+    return ImportReport(
+        execution_id=record.id,
+        format=known.name,
+        read=added + sum(tally.skipped.values()),
+        added=added,
+        skipped=tuple(tally.skipped.most_common()),
+        notes=tuple(tally.notes),
+        cut_off=tally.cut_off,
+    )
+
+
+def _runs(
+    recordings: Iterable[Recording], record: ExecutionRecord, key: str, suite: str, source: str
+) -> Iterator[tuple[PlannedRun, RunEnded]]:
+    taken: dict[str, set[int]] = {}
+    for position, one in enumerate(recordings):
+        repetitions = taken.setdefault(one.test_id, set())
+        repetition = one.repetition
+        if repetition is None or repetition in repetitions:
+            repetition = max(repetitions, default=0) + 1
+        repetitions.add(repetition)
+        planned = PlannedRun(
+            id=new_id(),
+            execution_id=record.id,
+            position=position,
+            suite_key=key,
+            suite_name=suite,
+            test_id=one.test_id,
+            test_name=one.test_name or one.test_id,
+            repetition=repetition,
+            agent=one.agent or f"recorded ({source})",
+            prompt=one.prompt,
+            variables=one.variables,
+        )
+        yield planned, _ended(planned.id, one)
+
+
+def _ended(run_id: str, one: Recording) -> RunEnded:
+    error = one.transcript.error
+    status, score, why = NO_VERDICT, None, "not graded yet"
+    if error is not None:
+        status, why = "error", error.message
+    elif one.results:
+        verdict = verdict_of(one.results)
+        status, score, why = str(verdict.outcome), verdict.score, verdict.reason
+    return RunEnded(
+        run_id=run_id,
+        status=status,
+        score=score,
+        started_ms=None,
+        duration_ms=one.transcript.timing.total_ms,
+        attempts=1,
+        transcript=one.transcript,
+        results=one.results,
+        why=why,
+    )
+
+
+class _Tally:
+    """Counts what an importer leaves out while its recordings pass by."""
+
+    def __init__(self) -> None:
+        self.skipped: Counter[str] = Counter()
+        self.notes: list[str] = []
+        self.cut_off = False
+
+    def over(self, found: Iterable[Recording | Skipped]) -> Iterator[Recording]:
+        for one in found:
+            if isinstance(one, Recording):
+                yield one
+                continue
+            self.cut_off = self.cut_off or one.cut_off
+            if one.counts:
+                self.skipped[one.reason] += 1
+            elif len(self.notes) < 20:
+                self.notes.append(f"line {one.line}: {one.reason}")
+
+    def words(self) -> str:
+        return "; ".join(f"{count} x {reason}" for reason, count in self.skipped.most_common(3))
+
+
+def _digest(file: IO[bytes]) -> str:
+    found = hashlib.sha256()
+    while block := file.read(1 << 20):
+        found.update(block)
+    return found.hexdigest()
+
+
+def _key(format_name: str, digest: str) -> str:
+    """The same file read as another format is another import."""
+    return f"{format_name}:{digest}"
+
+
+def _already(store: Store, execution_id: str, format_name: str) -> ImportReport:
+    row = store.execution(execution_id)
+    return ImportReport(execution_id, format_name, read=row.runs, added=0, already=True)
+
+
+def _chained(
+    first: tuple[PlannedRun, RunEnded], rest: Iterator[tuple[PlannedRun, RunEnded]]
+) -> Iterator[tuple[PlannedRun, RunEnded]]:
+    yield first
+    yield from rest

@@ -1,0 +1,132 @@
+"""OpenAI chat messages: one conversation, a list of them, or one a line; also this project's own transcripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.exchange.json_stream import Broken, Item
+from agenteval_tui.exchange.recorded import Recording, Skipped, first_user_text
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.codec import from_json
+
+NAME = "openai"
+LOOKS_LIKE = (
+    "OpenAI chat messages: a list of objects with `role`, an object with `messages`, or a list or lines of those"
+)
+
+_IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
+
+
+def fits(value: Any) -> bool:
+    """Whether a value of the file is a message, a list of messages, or an object with `messages`."""
+    if isinstance(value, list):
+        return bool(value) and _is_message(value[0])
+    return _is_message(value) or (isinstance(value, Mapping) and isinstance(value.get("messages"), list))
+
+
+def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
+    """The conversations of the file. One without a name of its own is called by its number.
+
+    A top-level list of messages is one conversation; if one of its messages can't be read, all of it is left out,
+    because a conversation with a hole would be judged for what it does not say.
+    """
+    number = 0
+    lists = _MessageList()
+    for one in found:
+        if isinstance(one, Item) and one.container is not None and _is_message(one.value):
+            if one.container != lists.container and lists.begun:
+                number += 1
+                yield lists.conversation(number)
+            lists.add(one.container, one.value, one.line)
+        elif isinstance(one, Broken):
+            skipped = Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+            if one.container is None or not lists.broke(one.container, skipped):
+                yield skipped
+        else:
+            number += 1
+            yield _conversation(one.value, number, one.line)
+    if lists.begun:
+        yield lists.conversation(number + 1)
+
+
+class _MessageList:
+    """The messages of the top-level list that is being read, if it is one of messages."""
+
+    def __init__(self) -> None:
+        self.container: int | None = None
+        self._messages: list[Any] = []
+        self._line = 0
+        self._hole: Skipped | None = None
+        self._broken_list: int | None = None
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._messages)
+
+    def add(self, container: int, message: Any, line: int) -> None:
+        if not self._messages:
+            self.container, self._line = container, line
+            if self._broken_list == container:
+                self._hole = Skipped("its first message can't be read", line)
+        self._messages.append(message)
+
+    def broke(self, container: int, skipped: Skipped) -> bool:
+        """Something of list `container` is broken; True when that belongs to the conversation being read."""
+        self._broken_list = container
+        if not self._messages or container != self.container or not (skipped.counts or skipped.cut_off):
+            return False
+        self._hole = Skipped(f"a message of it can't be read: {skipped.reason}", skipped.line, skipped.cut_off)
+        return True
+
+    def conversation(self, number: int) -> Recording | Skipped:
+        """What was read, and room for the next list."""
+        found = self._hole or _conversation(self._messages, number, self._line)
+        self._messages, self._hole = [], None
+        return found
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("role"), str) and "messages" not in value
+
+
+def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
+    if not fits(value):
+        return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
+    try:
+        transcript = from_json(value)
+    except AgentevalError as error:
+        return Skipped(error.what, line)
+    if not any(message.role == "assistant" for message in transcript.messages) and transcript.error is None:
+        return Skipped("the agent says nothing in it (no message with the role `assistant`)", line)
+    about = value if isinstance(value, Mapping) else {}
+    name = _name_of(about) or f"conversation {number}"
+    repetition = about.get("repetition")
+    counts = isinstance(repetition, int) and not isinstance(repetition, bool) and repetition >= 1
+    return Recording(
+        test_id=_as_id(name) or f"conversation-{number}",
+        test_name=name,
+        transcript=transcript,
+        repetition=repetition if counts else None,
+        prompt=first_user_text(transcript),
+        agent=transcript.model or _text(about.get("model")),
+        variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
+    )
+
+
+def _name_of(about: Mapping[str, Any]) -> str:
+    for key in _IDS:
+        value = about.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()
+    return ""
+
+
+def _as_id(name: str) -> str:
+    """A test's id: letters, digits, "-", "_" and "."; what else there is becomes "-"."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:200]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

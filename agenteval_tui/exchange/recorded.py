@@ -1,0 +1,43 @@
+"""One recorded run as every importer gives it, whatever the format it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.model import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What one run left behind in another tool's file.
+
+    `test_id` and `repetition` (from 1) say what was repeated; None: count the runs of the test. `results` are the
+    foreign verdicts, kept as criterion results; none: the run has no verdict yet.
+    """
+
+    test_id: str
+    transcript: Transcript
+    test_name: str = ""
+    repetition: int | None = None
+    prompt: str = ""
+    agent: str = ""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    results: tuple[CriterionResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it."""
+
+    reason: str
+    line: int
+    cut_off: bool = False
+    counts: bool = True  # False: a note on the file, not a value that was left out
+
+
+def first_user_text(transcript: Transcript) -> str:
+    """What the agent was asked first; "" when nobody asked."""
+    return next((message.content for message in transcript.messages if message.role == "user"), "")
