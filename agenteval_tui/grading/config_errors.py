@@ -30,7 +30,7 @@ def in_words(error: ValidationError, model: type[BaseModel], where: str = "") ->
     """All errors in one line, joined by "; ". `where` is the path of the object that was read (`metrics[0]`)."""
     said: list[str] = []
     for one in error.errors(include_url=False):
-        text = _one(one, model, where)
+        text = in_words_of(one, model, where)
         if text not in said:
             said.append(text)
     more = f"; and {len(said) - _MOST} more" if len(said) > _MOST else ""
@@ -45,11 +45,17 @@ def path_text(path: Sequence[str | int], where: str = "") -> str:
     return text
 
 
-def _one(error: Any, model: type[BaseModel], where: str) -> str:
-    kind = str(error["type"])
+def path_of(error: Any) -> tuple[str | int, ...]:
+    """Where in the object an error is: names and list indexes."""
     path = [step for step in error["loc"] if not _is_option(step)]
-    inner = getattr(error.get("ctx", {}).get("error"), "path", ())
-    place = path_text([*path, *inner], where)
+    return (*path, *getattr(error.get("ctx", {}).get("error"), "path", ()))
+
+
+def in_words_of(error: Any, model: type[BaseModel], where: str = "") -> str:
+    """One of pydantic's errors in one line."""
+    kind = str(error["type"])
+    path = path_of(error)
+    place = path_text(path, where)
     if kind == "extra_forbidden":
         name = str(path[-1])
         known = _fields_at(model, path[:-1])

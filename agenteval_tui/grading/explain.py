@@ -80,9 +80,9 @@ def _criterion(result: CriterionResult) -> Fact:
     children: list[Fact] = []
     covered = {one.reason for metric in result.metrics for one in metric.evidence}
     covered.update(metric.reason for metric in result.metrics)
-    if result.reason and result.reason not in covered and (result.outcome is not Outcome.FAILED or result.negate):
-        children.append(Fact(mark_of(result.outcome), result.reason))
-    elif result.reason and not result.metrics:
+    # A plain failure is said by its metrics; what else decided (an error, a threshold, the negation) is said here.
+    own = result.outcome is not Outcome.FAILED or result.negate or not result.metrics
+    if result.reason and own and result.reason not in covered:
         children.append(Fact(mark_of(result.outcome), result.reason))
     if result.value is not None:
         where = result.value_spans[0] if result.value_spans else None

@@ -1,8 +1,37 @@
-"""Marks on the fields of property models that say more than their Python type."""
+"""What all property models have in common, and marks that say more of a field than its Python type."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+
+class NullError(ValueError):
+    """A property that is null: it is left out instead."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__("null is no value here: leave the property out")
+        self.path = (name,)
+
+
+class Properties(BaseModel):
+    """Base of what people configure: types are exact, unknown names and null are errors, nothing changes later."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_null(cls, given: Any) -> Any:
+        # None is the default of what is not given; written down it would say nothing, and means a mistake.
+        if isinstance(given, Mapping):
+            for name, value in given.items():
+                field = cls.model_fields.get(name)
+                if value is None and field is not None and field.annotation is not Any:
+                    raise NullError(name)
+        return given
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,40 @@ TYPES = ("string", "number", "boolean", "array", "object", "null")
 
 
 class MatcherError(ValueError):
-    """An expected value that cannot be used: why, and the path to it."""
+    """An expected value that cannot be used: why, and the path to it.
 
-    def __init__(self, message: str, path: tuple[str | int, ...] = (), position: int | None = None) -> None:
+    `position` is a character of a pattern. `meant` is the matcher that an unknown one should be, perhaps ("": none
+    comes close); None when the matcher itself is known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        path: tuple[str | int, ...] = (),
+        position: int | None = None,
+        meant: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.path = path
         self.position = position
+        self.meant = meant
+        self.more: tuple[MatcherError, ...] = ()
+
+
+def errors_in(arguments: Mapping[str, Any] | list[dict[str, Any]]) -> MatcherError | None:
+    """The first error in a tool's expected arguments, with the others in its `more`; None when there is none."""
+    found: list[MatcherError] = []
+    for number, one in enumerate(arguments if isinstance(arguments, list) else [arguments]):
+        for name, expected in one.items():
+            try:
+                compile_matcher(expected, (number, name) if isinstance(arguments, list) else (name,))
+            except MatcherError as error:
+                found.append(error)
+    if not found:
+        return None
+    found[0].more = tuple(found[1:])
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +177,11 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
         if not isinstance(operand, str) or operand not in TYPES:
             raise MatcherError(f"`$type` is one of {', '.join(TYPES)}, not {shown(operand)}", path)
         return Matcher(lambda value: type_of(value) == operand, f"a value of type {operand}", False)
-    raise MatcherError(f"there is no matcher `{name}`{_meant(name)}", path)
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, NAMES, n=1)
+    hint = f": did you mean `{close[0]}`?" if close else f" (there are {', '.join(NAMES)})"
+    raise MatcherError(f"there is no matcher `{name}`{hint}", path, meant=close[0] if close else "")
 
 
 def _textual(name: str, operand: str, path: tuple[str | int, ...]) -> Matcher:
@@ -189,10 +220,3 @@ def _bound(name: str, limit: float) -> Matcher:
 def _article(value: Any) -> str:
     name = type_of(value)
     return {"null": "null", "array": "an array", "object": "an object"}.get(name, f"a {name}")
-
-
-def _meant(name: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, NAMES, n=1)
-    return f"; did you mean `{close[0]}`?" if close else f" (there are {', '.join(NAMES)})"

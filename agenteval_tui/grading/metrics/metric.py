@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from agenteval_tui.grading.properties import Properties
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
 from agenteval_tui.grading.value import Value
 from agenteval_tui.text.problems import Severity
@@ -39,14 +40,12 @@ class Finding:
 Check = Callable[[Value, Context], MetricResult]
 
 
-class Metric(BaseModel):
+class Metric(Properties):
     """Base of metrics (entry point group `agenteval.metrics`).
 
     The fields are the metric's properties; docstring and field descriptions are what the editor shows. Types are
     exact. `check` never raises for any value; what it raises all the same becomes outcome `error`.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     any_json: ClassVar[frozenset[str]] = frozenset()
     """Properties, at any depth, that hold any JSON: a lone `{{variable}}` below them keeps its type."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.metrics.metric import Finding
+from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.words import quoted
 
 if TYPE_CHECKING:
@@ -18,8 +19,12 @@ _SINGLE = ("contains", "contains_ignore_case", "starts_with", "ends_with")
 
 
 def findings_of(metric: TextMatch) -> Iterator[Finding]:
-    """Checks nothing, contradictory, cannot fail, without effect."""
+    """Checks nothing, contradictory, without effect.
+
+    What holds a placeholder is not known yet: nothing is said of it.
+    """
     yield from _empty(metric)
+    metric = _without_placeholders(metric)
     yield from _forbidden_and_required(metric)
     yield from _equals_against_the_rest(metric)
     yield from _sides(metric)
@@ -43,6 +48,11 @@ def _empty(metric: TextMatch) -> Iterator[Finding]:
             yield Finding("warning", "checks-nothing", f"`{name}` is empty: it is ignored", (name,))
     if metric.checks_nothing():
         yield Finding("warning", "checks-nothing", "this TextMatch has no condition: it checks nothing")
+
+
+def _without_placeholders(metric: TextMatch) -> TextMatch:
+    names = [name for name in metric.model_fields_set if has_placeholders(getattr(metric, name))]
+    return metric.model_copy(update=dict.fromkeys(names)) if names else metric
 
 
 def _required(metric: TextMatch) -> Iterator[tuple[str, Path, bool]]:
@@ -147,7 +157,8 @@ def _sides(metric: TextMatch) -> Iterator[Finding]:
 def _implied(metric: TextMatch) -> Iterator[Finding]:
     if metric.equals is None:
         return
-    given = metric.model_fields_set - {"equals", "name", "weight"}
+    given = {name for name in metric.model_fields_set if getattr(metric, name) is not None}
+    given -= {"equals", "name", "weight"}
     if given and not list(_equals_against_the_rest(metric)):
         names = ", ".join(f"`{name}`" for name in type(metric).model_fields if name in given)
         yield Finding("info", "without-effect", f"`equals` says it all: {names} can change nothing", ("equals",))

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, Field, field_validator
 
-from agenteval_tui.grading.metrics.matchers import compile_matcher
+from agenteval_tui.grading.metrics.matchers import errors_in
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
+from agenteval_tui.grading.properties import Properties
 from agenteval_tui.grading.results import MetricResult
 from agenteval_tui.grading.value import Value
 
 
-class ToolCheckData(BaseModel):
+class ToolCheckData(Properties):
     """What is expected of one tool: how often it is called, and with which arguments."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     name: str = Field(min_length=1, description="The tool's name, as the agent calls it.")
     required: bool = Field(True, description="Whether the tool must be called at all.")
@@ -37,10 +36,9 @@ class ToolCheckData(BaseModel):
     @field_validator("arguments")
     @classmethod
     def _usable(cls, arguments: Any) -> Any:
-        for number, one in enumerate(arguments if isinstance(arguments, list) else [arguments or {}]):
-            for name, expected in one.items():
-                at: tuple[str | int, ...] = (number, name) if isinstance(arguments, list) else (name,)
-                compile_matcher(expected, at)
+        error = errors_in(arguments or {})
+        if error is not None:
+            raise error
         return arguments
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.metrics.metric import Finding
+from agenteval_tui.grading.words import quoted
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.metrics.tool_check import ToolCheck, ToolCheckData
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 def findings_of(metric: ToolCheck) -> Iterator[Finding]:
     """Checks nothing, contradictory, cannot fail, without effect."""
-    key = "tools"
     tools = metric.tools or []
     if metric.checks_nothing():
         yield Finding("warning", "checks-nothing", "this ToolCheck names no tool: it checks nothing")
@@ -21,32 +21,32 @@ def findings_of(metric: ToolCheck) -> Iterator[Finding]:
     forbidden = [name for name in metric.forbidden_tools or () if name]
     seen: set[str] = set()
     for number, tool in enumerate(tools):
-        at = (key, number)
+        at = ("tools", number)
         yield from _tool(tool, at)
         if tool.name in forbidden and (tool.required or tool.least):
-            text = f"{tool.name} is both required and forbidden: this can never pass"
+            text = f"{quoted(tool.name)} is both required and forbidden: this can never pass"
             yield Finding("error", "contradictory", text, ("forbidden_tools", _place(metric, tool.name)))
         elif tool.name in forbidden:
-            text = f"{tool.name} is forbidden: what stands here can change nothing"
+            text = f"{quoted(tool.name)} is forbidden: what stands here can change nothing"
             yield Finding("warning", "without-effect", text, (*at, "name"))
         if metric.tool_call_forbidden and tool.required:
-            text = f"{tool.name} is required, but no tool may be called: this can never pass"
+            text = f"{quoted(tool.name)} is required, but no tool may be called: this can never pass"
             yield Finding("error", "contradictory", text, ("tool_call_forbidden",))
         if tool.name in seen:
-            text = f"{tool.name} is listed twice: every call of it is measured against both"
+            text = f"{quoted(tool.name)} is listed twice: every call of it is measured against both"
             yield Finding("warning", "duplicate", text, (*at, "name"))
         seen.add(tool.name)
     for number, name in enumerate(metric.forbidden_tools or ()):
         if not name:
             yield Finding("warning", "checks-nothing", "an empty name is ignored here", ("forbidden_tools", number))
         elif name in (metric.forbidden_tools or ())[:number]:
-            yield Finding("info", "duplicate", f"{name} is in the list already", ("forbidden_tools", number))
+            yield Finding("info", "duplicate", f"{quoted(name)} is in the list already", ("forbidden_tools", number))
     if metric.tool_call_forbidden and forbidden and not tools:
         text = "`tool_call_forbidden` forbids every tool: this list can change nothing"
         yield Finding("info", "without-effect", text, ("forbidden_tools",))
     if tools and not forbidden and not metric.tool_call_forbidden and all(_cannot_fail(tool) for tool in tools):
         text = "this cannot fail: no tool is required, and any number of calls with any arguments is right"
-        yield Finding("warning", "cannot-fail", text, (key,))
+        yield Finding("warning", "cannot-fail", text, ("tools",))
 
 
 def _tool(tool: ToolCheckData, at: tuple[str | int, ...]) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def _tool(tool: ToolCheckData, at: tuple[str | int, ...]) -> Iterator[Finding]:
             text = f"`min_calls` {tool.min_calls} is more than `max_calls` {tool.max_calls}: this can never pass"
             yield Finding("error", "contradictory", text, (*at, "min_calls"))
         else:
-            text = f"{tool.name} is required (`required` is true), but `max_calls` is 0: this can never pass"
+            text = f"{quoted(tool.name)} is required (`required` is true), but `max_calls` is 0: this can never pass"
             yield Finding("error", "contradictory", text, (*at, "max_calls"))
     if tool.required and tool.min_calls == 0:
         text = "`min_calls` 0 has no effect while the tool is required: it must be called once"

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pydantic import BaseModel, ConfigDict
-
+from agenteval_tui.grading.properties import Properties
 from agenteval_tui.grading.value import NothingExtracted, Value
 from agenteval_tui.transcripts.model import Transcript
 
 Extract = Callable[[Transcript], Value | None]
 
 
-class Prototype(BaseModel):
+class Prototype(Properties):
     """Base of prototype classes (entry point group `agenteval.prototypes`).
 
     The fields are the properties of `config_uxon` beside `metrics`; docstring and field descriptions are what the
     editor shows. Types are exact.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     def extract(self, transcript: Transcript) -> Value | None:
         """The value that the metrics look at; None when there is none (the criterion fails, then)."""

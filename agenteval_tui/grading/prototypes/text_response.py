@@ -85,10 +85,9 @@ class TextResponse(Prototype):
         start, end = 0, len(text)
         number = self._block_number
         if number is not None:
-            blocks = code_blocks(text, self.code_language)
-            if number > len(blocks):
+            block = nth_block(text, number, self.code_language)
+            if block is None:
                 return None
-            block = blocks[number - 1]
             start, end = (block.start, block.end) if self.with_block else (block.inner_start, block.inner_end)
         if self.extract_by_regex is not None:
             pattern = compile_pattern(self.extract_by_regex)
@@ -181,21 +180,40 @@ class CodeBlock:
 
 def code_blocks(text: str, language: str | None) -> list[CodeBlock]:
     """The code blocks of `text`. With a `language` only those of it, and their value is the code alone."""
-    blocks: list[CodeBlock] = []
+    blocks = (_block(text, match.span(), match.span(1), language) for match in CODE_BLOCK.finditer(text))
+    return [block for block in blocks if block is not None]
+
+
+def nth_block(text: str, number: int, language: str | None) -> CodeBlock | None:
+    """The block `number` (from 1) of `code_blocks(text, language)`; None when there are fewer."""
+    found = 0
     for match in CODE_BLOCK.finditer(text):
-        start, end = match.span(1)
-        first_line, newline, _ = match[1].partition("\n")
-        info = first_line.strip() if newline else ""
-        name = info.split(None, 1)[0] if info else ""
-        if language is not None:
-            if language.lower() not in (info.lower(), name.lower()):
-                continue
-            start += len(first_line) + 1
-            inner = text[start:end]
-            start += len(inner) - len(inner.lstrip("\r\n"))
-            end = max(start, end - (len(inner) - len(inner.rstrip("\r\n"))))
-        blocks.append(CodeBlock(match.start(), match.end(), start, end, name))
-    return blocks
+        # Without a language every block counts: those before the wanted one need not be looked into.
+        if language is None and found + 1 < number:
+            found += 1
+            continue
+        block = _block(text, match.span(), match.span(1), language)
+        if block is not None:
+            found += 1
+            if found == number:
+                return block
+    return None
+
+
+def _block(text: str, outer: tuple[int, int], inner: tuple[int, int], language: str | None) -> CodeBlock | None:
+    start, end = inner
+    line_end = text.find("\n", start, end)
+    info = "" if line_end < 0 else text[start:line_end].strip()
+    name = info.split(None, 1)[0] if info else ""
+    if language is not None:
+        if not info or language.lower() not in (info.lower(), name.lower()):
+            return None
+        start = line_end + 1
+        while start < end and text[start] in "\r\n":
+            start += 1
+        while end > start and text[end - 1] in "\r\n":
+            end -= 1
+    return CodeBlock(*outer, start, end, name)
 
 
 def longest_start(pattern: Pattern, text: str) -> tuple[str, int, int] | None:
