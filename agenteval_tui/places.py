@@ -42,13 +42,15 @@ def data_dir() -> Path:
 
 
 def runtime_dir() -> Path:
-    """Where sockets of live executions are (`AGENTEVAL_RUNTIME_DIR` overrides it). A short path: sockets need one."""
+    """Where sockets of live executions are (`AGENTEVAL_RUNTIME_DIR` overrides it). A short path: sockets need one.
+
+    Without `XDG_RUNTIME_DIR` it is a folder in the data folder: private, where one in /tmp could be somebody else's.
+    """
     override = os.environ.get("AGENTEVAL_RUNTIME_DIR")
     if override:
         return Path(override)
-    from platformdirs import user_runtime_path
-
-    return user_runtime_path(APP)
+    system = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(system) / APP if system else data_dir() / "run"
 
 
 def history_file(given: str | os.PathLike[str] | None = None) -> Path:

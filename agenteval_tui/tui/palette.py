@@ -71,7 +71,8 @@ class Palette:
         if raw is None:
             return None
         if raw.startswith("ansi_"):
-            name = raw[5:]
+            # Some of Textual's own have a strength behind the name ("ansi_default 50%"); 16 colours have none.
+            name = raw[5:].split()[0]
             return None if name == "default" else name
         if raw.startswith("auto"):
             # "auto 60%": text of that strength on the background, as Textual's own variables say it.

@@ -123,6 +123,18 @@ def _theme(name: str, colours: dict[str, str], *, dark: bool, ansi: bool) -> The
         "scrollbar-background-active": colours["background"],
         "scrollbar-corner-color": colours["background"],
     }
+    if ansi:
+        # Textual makes these for every theme but an ANSI one, and its own styles name them.
+        variables |= {
+            "ansi-background": "ansi_black",
+            "ansi-foreground": "ansi_white",
+            "input-cursor-background": "ansi_white",
+            "input-cursor-foreground": "ansi_black",
+            "input-cursor-text-style": "none",
+            "input-selection-foreground": "ansi_white",
+            "screen-selection-background": "ansi_blue",
+            "screen-selection-foreground": "ansi_white",
+        }
     return Theme(
         name=name,
         primary=colours["accent"],
