@@ -171,7 +171,8 @@ def _environment() -> dict[str, str]:
 def _log_file() -> Path:
     folder = data_dir() / "logs"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise InfrastructureError(
             f"the folder for logs can't be made: {error.strerror}",

@@ -79,7 +79,8 @@ def live_dir() -> Path:
     folder = runtime_dir() / "live"
     mend = "set AGENTEVAL_RUNTIME_DIR to a folder of your own"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         state = folder.lstat()
     except OSError as error:
         raise InfrastructureError(

@@ -34,9 +34,9 @@ from agenteval_tui.runs.events import (
 
 TEXT_TAIL = 8_000
 """Characters kept of one text or reasoning part."""
-PARTS = 60
+PARTS = 50
 """Parts kept of one run."""
-RECENT = 50
+RECENT = 20
 """Ended runs of which the parts are kept; those of older ones are in the store."""
 RETRIES = 20
 """Failed attempts of one run whose messages are kept."""
@@ -232,7 +232,7 @@ class ExecutionView:
             self._settled(event.state.run)
 
     def _started(self, event: RunStarted) -> None:
-        run = self.runs.get(event.run)
+        run = self._unended(event.run)
         if run is None:
             return
         self._turn(run, "running")
@@ -251,7 +251,7 @@ class ExecutionView:
         self._stream(event.run, "reasoning", event.text)
 
     def _stream(self, run_id: str, kind: str, text: str) -> None:
-        run = self.runs.get(run_id)
+        run = self._flying(run_id)
         if run is None or not text:
             return
         last = run.parts[-1] if run.parts else None
@@ -262,7 +262,7 @@ class ExecutionView:
         run.parts[-1] = StreamPart(kind, whole[-TEXT_TAIL:], cut=last.cut or len(whole) > TEXT_TAIL)
 
     def _tool_started(self, event: ToolStarted) -> None:
-        run = self.runs.get(event.run)
+        run = self._flying(event.run)
         if run is not None:
             self._add_part(run, StreamPart("tool", key=event.key, name=event.name))
 
@@ -273,7 +273,7 @@ class ExecutionView:
         self._change_tool(event.run, event.key, result=event.result, error=event.error, done=True)
 
     def _change_tool(self, run_id: str, key: int, **changes: Any) -> None:
-        run = self.runs.get(run_id)
+        run = self._flying(run_id)
         if run is None:
             return
         for index in range(len(run.parts) - 1, -1, -1):
@@ -283,20 +283,20 @@ class ExecutionView:
                 return
 
     def _usage(self, event: UsageCounted) -> None:
-        run = self.runs.get(event.run)
+        run = self._flying(event.run)
         if run is not None:
             run.input_tokens = event.input_tokens
             run.output_tokens = event.output_tokens
             run.cost = event.cost
 
     def _attempt_failed(self, event: AttemptFailed) -> None:
-        run = self.runs.get(event.run)
+        run = self._flying(event.run)
         if run is not None:
             run.retries = (*run.retries, event.message)[-RETRIES:]
             run.retry_in_s = event.retry_in_s
 
     def _agent_finished(self, event: AgentFinished) -> None:
-        run = self.runs.get(event.run)
+        run = self._unended(event.run)
         if run is not None:
             self._turn(run, "grading")
             run.duration_ms = event.duration_ms
@@ -304,8 +304,8 @@ class ExecutionView:
             run.retry_in_s = None
 
     def _graded(self, event: Graded) -> None:
-        run = self.runs.get(event.run)
-        if run is None or run.ended:
+        run = self._unended(event.run)
+        if run is None:
             return
         self._turn(run, event.outcome)
         run.score = event.score
@@ -319,6 +319,16 @@ class ExecutionView:
 
     def _ended(self, event: Ended) -> None:
         self.ended = event
+
+    def _flying(self, run_id: str) -> RunView | None:
+        """The run, if it is at work."""
+        run = self.runs.get(run_id)
+        return run if run is not None and run.status in IN_FLIGHT else None
+
+    def _unended(self, run_id: str) -> RunView | None:
+        """The run, if it can still change: a late event must not take an outcome away."""
+        run = self.runs.get(run_id)
+        return None if run is None or run.ended else run
 
     def _settled(self, run_id: str) -> None:
         self.ended_runs.append(run_id)
