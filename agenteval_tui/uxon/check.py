@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from agenteval_tui.text.problems import Fix, Severity
-from agenteval_tui.uxon.diagnostics import MOST_DIAGNOSTICS, Diagnostic, replace_fix, surround_fix
+from agenteval_tui.uxon.diagnostics import (
+    MOST_DIAGNOSTICS,
+    Diagnostic,
+    replace_fix,
+    surround_fix,
+    without_doubtful_fixes,
+)
 from agenteval_tui.uxon.dump import to_text
 from agenteval_tui.uxon.expect import expected, fits, found, shown
 from agenteval_tui.uxon.mend import insert_member, remove_member
@@ -30,7 +36,8 @@ def check(document: Document, schema: Type) -> tuple[Diagnostic, ...]:
         return document.diagnostics
     checker = _Checker(document, schema)
     checker.value(document.root, schema, "The config")
-    return tuple(sorted([*document.diagnostics, *checker.found], key=lambda d: (d.start, d.end)))
+    found = sorted([*document.diagnostics, *checker.found], key=lambda d: (d.start, d.end))
+    return tuple(without_doubtful_fixes(document.text, found))
 
 
 class _Checker:
@@ -89,7 +96,7 @@ class _Checker:
         templated = isinstance(value, str) and "{{" in value
         if kind.enum and value not in kind.enum and not templated:
             near = closest(value, [e for e in kind.enum if isinstance(e, str)]) if isinstance(value, str) else None
-            hint = f": did you mean {shown(near)}?" if near else "."
+            hint = f": did you mean {shown(near)}?" if near else f", not {shown(value)}: write one of them."
             fix = replace_fix(f"write {shown(near)}", node.start, node.end, quote(near)) if near else None
             self.tell("wrong-value", f"{name} takes {expected(kind)}{hint}", node.start, node.end, fix)
         elif kind.kind in ("integer", "number") and not isinstance(value, str) and value is not None:
@@ -131,6 +138,7 @@ class _Checker:
         known = [*kind.properties, *(variant.properties if variant else ())]
         by_name = {alias: prop for prop in reversed(known) for alias in (*prop.aliases, prop.name)}
         seen: dict[str, Member] = {}
+        meant: set[str] = set()  # a misspelt name is one mistake, not also a missing property
         for index, member in enumerate(node.members):
             if member.commented:
                 continue
@@ -146,13 +154,10 @@ class _Checker:
             elif kind.extra or (variant is not None and variant.extra) or unsure:
                 continue
             elif kind.variants is None or member.key != kind.variants.discriminator:
-                self.unknown(node, member, known, variant.name if variant else kind.name)
+                meant.add(self.unknown(node, member, known, variant.name if variant else kind.name))
+        given = {*seen, *meant, kind.variants.discriminator if kind.variants else ""}
         for prop in known:
-            if (
-                prop.required
-                and prop.name not in seen
-                and not (kind.variants and prop.name == kind.variants.discriminator)
-            ):
+            if prop.required and prop.name not in given:
                 self.missing(node, prop, variant.name if variant else name)
 
     def variant(self, node: Node, kind: ObjectType, variants: Variants) -> tuple[ObjectType | None, bool]:
@@ -199,18 +204,24 @@ class _Checker:
             return []
         return [n for n, option in variants.options.items() if all(option.property(name) is not None for name in own)]
 
-    def unknown(self, node: Node, member: Member, known: list[Property], where: str) -> None:
+    def unknown(self, node: Node, member: Member, known: list[Property], where: str) -> str:
+        """Report a name that is not known here; the name that was probably meant, or ""."""
         taken = {m.key for m in node.members if not m.commented}
         free = [prop.name for prop in known if prop.name not in taken and not taken.intersection(prop.aliases)]
-        near = closest(member.key, free)
+        near = closest(member.key, [prop.name for prop in known])
         start, end = member.key_start, member.key_end
         head = f"{where} has no property {shown(member.key)}"
+        index = node.members.index(member)
+        if near and near not in free:
+            fix = remove_member(self.text, node.members, index)
+            message = f"{head}, and {shown(near)} is there already: remove this one."
+            self.tell("unknown-property", message, start, end, fix)
+            return near
         if near:
             fix = replace_fix(f"rename it to {near}", start, end, quote(near))
             self.tell("unknown-property", f"{head}: did you mean {shown(near)}?", start, end, fix)
-            return
+            return near
         home = _home(self.schema, member.key)
-        index = node.members.index(member)
         fix = remove_member(self.text, node.members, index)
         if home and home != where:
             self.tell("unknown-property", f"{head}: it belongs to {home}, move it there.", start, end)
@@ -218,6 +229,7 @@ class _Checker:
             self.tell("unknown-property", f"{head}: remove it, or use {listed(free)}.", start, end, fix)
         else:
             self.tell("unknown-property", f"{head}: remove it.", start, end, fix)
+        return ""
 
     def missing(self, node: Node, prop: Property, where: str) -> None:
         fix: Fix | None = None
@@ -260,6 +272,15 @@ class _Checker:
             right = _converted(node, source, option)
             if right is not None:
                 return _Remedy(f"write {right}", replace_fix(f"write {right}", node.start, node.end, right))
+        for option in options:
+            if (
+                isinstance(option, ObjectType)
+                and node.kind in ("string", "number")
+                and (key := _only_need(node, option))
+            ):
+                before = f"{{{quote(key)}: "
+                fix = surround_fix("make it an object", node.start, node.end, before, "}")
+                return _Remedy(f"write {before}{shown(node.value)}}}", fix)
         if node.kind == "literal" and node.value is None and owner is not None:
             index = next((i for i, m in enumerate(owner.members) if m.value is node), None)
             if index is not None:
@@ -284,6 +305,12 @@ class _Remedy(NamedTuple):
 
 def _weight(diagnostics: list[Diagnostic]) -> int:
     return sum(10 if d.severity == "error" else 1 for d in diagnostics)
+
+
+def _only_need(node: Node, kind: ObjectType) -> str:
+    """The one property that an object needs, if the value fits it: "search" stands for {"name": "search"}."""
+    needed = [prop for prop in kind.properties if prop.required]
+    return needed[0].name if len(needed) == 1 and not kind.variants and fits(node, needed[0].type) else ""
 
 
 def _converted(node: Node, source: str, kind: Type) -> str | None:

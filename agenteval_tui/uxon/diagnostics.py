@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from agenteval_tui.text.problems import Fix, Severity, TextEdit
 
@@ -25,6 +26,31 @@ class Diagnostic:
     start: int
     end: int
     fix: Fix | None = None
+
+
+CLOSE_THE_QUOTE = "close the quote"
+
+
+def without_doubtful_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Where a quote is not closed, other edits of that line that touch quotes would be read as part of the string.
+
+    Their diagnostics stay, and get their fixes back when the quote is closed.
+    """
+    found = list(diagnostics)
+    unclosed = [d for d in found if d.fix is not None and d.fix.title == CLOSE_THE_QUOTE]
+    lines = [(text.rfind("\n", 0, d.start) + 1, text.find("\n", d.end)) for d in unclosed]
+    if not lines:
+        return found
+    return [d if d in unclosed or not _touches_quotes(text, d.fix, lines) else replace(d, fix=None) for d in found]
+
+
+def _touches_quotes(text: str, fix: Fix | None, lines: Iterable[tuple[int, int]]) -> bool:
+    return fix is not None and any(
+        start <= edit.start and (edit.start <= end or end < 0)
+        for edit in fix.edits
+        if '"' in edit.text or '"' in text[edit.start : edit.end]
+        for start, end in lines
+    )
 
 
 def replace_fix(title: str, start: int, end: int, text: str) -> Fix:

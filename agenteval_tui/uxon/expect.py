@@ -54,7 +54,7 @@ def found(node: Node) -> str:
     if node.kind == "literal":
         return {True: "true", False: "false", None: "null"}[node.value]
     if node.kind == "number":
-        return "a whole number" if isinstance(node.value, int) else "a number"
+        return "a whole number" if isinstance(node.value, int) else str(node.value)
     return {"array": "a list", "object": "an object", "string": "a string"}.get(node.kind, "nothing")
 
 

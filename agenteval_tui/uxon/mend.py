@@ -23,6 +23,8 @@ def remove_member(text: str, members: Sequence[Member], index: int, title: str =
     if found := _BEYOND_COMMENTS.match(text, member.end):
         return Fix(title, (own, TextEdit(found.end(), found.end() + 1, "")))
     if index and (found := _BEYOND_COMMENTS.match(text, members[index - 1].end)):
+        if not text[found.end() + 1 : member.start].strip():
+            return Fix(title, (TextEdit(found.end(), member.end, ""),))
         return Fix(title, (TextEdit(found.end(), found.end() + 1, ""), own))
     return Fix(title, (own,))
 

@@ -6,17 +6,24 @@ probably meant. No recursion: the depth of a text is data, not a reason to fail.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from agenteval_tui.text.problems import Fix, TextEdit
 from agenteval_tui.uxon import brackets
-from agenteval_tui.uxon.diagnostics import MOST_DIAGNOSTICS, Diagnostic, replace_fix, surround_fix
+from agenteval_tui.uxon.diagnostics import (
+    MOST_DIAGNOSTICS,
+    Diagnostic,
+    replace_fix,
+    surround_fix,
+    without_doubtful_fixes,
+)
 from agenteval_tui.uxon.power_ui import finish_array, finish_object
 from agenteval_tui.uxon.quotes import unescaped
 from agenteval_tui.uxon.strings import quote, read_string
 from agenteval_tui.uxon.tokens import Token, tokenize
 from agenteval_tui.uxon.tree import Document, Member, Node, NodeKind
-from agenteval_tui.uxon.words import read_number, read_word
+from agenteval_tui.uxon.words import NUMBER, read_number, read_word
 
 __all__ = ["MAX_DEPTH", "Diagnostic", "Document", "Member", "Node", "parse"]
 
@@ -24,6 +31,7 @@ MAX_DEPTH = 100
 """Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
 
 _LITERALS = {"true": True, "false": False, "null": None}
+_TEMPLATE = re.compile(r"\{\{[ \t]*\w[\w.\- \t|]*\}\}(?![ \t]*:)")
 _OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
 _PLAIN_VALUES = ("string", "number", "literal", "error", "key")
@@ -89,13 +97,13 @@ class _Parser:
                 self.tell("This comment is never closed: put */ at its end.", comment.start, comment.end, fix)
         if self.root is None:
             end = len(text)
-            fix = replace_fix("write { }", end, end, "{}")
+            fix = replace_fix("write { }", end, end, "\n{}" if self.tokens else "{}")
             self.report(
                 Diagnostic("warning", "empty", "The config is empty: write { } with properties in it.", 0, end, fix)
             )
         value = {} if self.root is None else self.root.value
-        self.diagnostics.sort(key=lambda d: (d.start, d.end))
-        return Document(text, self.tokens, self.root, value, tuple(self.diagnostics))
+        diagnostics = without_doubtful_fixes(text, sorted(self.diagnostics, key=lambda d: (d.start, d.end)))
+        return Document(text, self.tokens, self.root, value, tuple(diagnostics))
 
     def closed_comment(self, comment: Token) -> bool:
         source = self.text[comment.start : comment.end]
@@ -179,8 +187,8 @@ class _Parser:
         elif self.goes_on(frame.members[-1].value if frame.members else None):
             pass
         else:
-            self.missing_comma()
             frame.state = "name"
+            self.missing_comma(frame, token)
 
     def name(self, frame: _Frame, token: Token) -> None:
         kind = token.kind
@@ -191,8 +199,7 @@ class _Parser:
             frame.state = "colon"
             self.index += 1
         elif kind == "comma":
-            self.tell("One comma is enough: remove this one.", token.start, token.end, self.removal(token))
-            self.index += 1
+            self.extra_comma(frame, token)
         elif kind == "colon":
             self.tell('Expected a property name before this colon: write "name":', token.start, token.end)
             frame.key, frame.key_start, frame.key_end = None, token.start, token.start
@@ -249,7 +256,17 @@ class _Parser:
         )
         self.put(Node("missing", at, at, None))
 
-    def missing_comma(self) -> None:
+    def missing_comma(self, frame: _Frame, token: Token) -> None:
+        if self.text[token.start : token.end] == ";":
+            if self.closes_next():
+                self.unexpected(token)
+                frame.state = "comma"
+                return
+            fix = replace_fix("write a comma", token.start, token.end, ",")
+            self.tell("A comma stands between two values: write , for this ;.", token.start, token.end, fix)
+            frame.comma = token.start
+            self.index += 1
+            return
         at = self.solid[self.index - 1].end
         fix = replace_fix("insert a comma", at, at, ",")
         self.tell("A comma is missing behind this: insert it.", at - 1, at, fix)
@@ -265,8 +282,7 @@ class _Parser:
             self.closer(frame, token, char)
         elif frame.state == "value":
             if kind == "comma":
-                self.tell("One comma is enough: remove this one.", token.start, token.end, self.removal(token))
-                self.index += 1
+                self.extra_comma(frame, token)
             elif kind == "colon":
                 self.unexpected(token)
             else:
@@ -286,8 +302,8 @@ class _Parser:
             else:
                 self.unexpected(token)
         elif not self.goes_on(frame.items[-1] if frame.items else None):
-            self.missing_comma()
             frame.state = "value"
+            self.missing_comma(frame, token)
 
     # ------------------------------------------------------------------ values
     def value(self, token: Token) -> None:
@@ -296,6 +312,8 @@ class _Parser:
         if kind == "brace" or kind == "bracket":
             if len(self.frames) >= MAX_DEPTH:
                 self.too_deep(token)
+                return
+            if kind == "brace" and self.text.startswith("{{", start) and self.bare_template(token):
                 return
             self.frames.append(_Frame(kind == "brace", start))
             self.index += 1
@@ -313,6 +331,20 @@ class _Parser:
         self.index += 1
         self.put(node)
 
+    def bare_template(self, token: Token) -> bool:
+        """`{{name}}` outside of a string; what is put in place of it is text, so it belongs into one."""
+        template = _TEMPLATE.match(self.text, token.start)
+        if template is None:
+            return False
+        start, end = template.span()
+        right = quote(template.group())
+        fix = replace_fix("put it in quotes", start, end, right)
+        self.tell(f"{{{{ }}}} stands inside of a string: write {right[:60]}.", start, end, fix)
+        while self.index < len(self.solid) and self.solid[self.index].start < end:
+            self.index += 1
+        self.put(Node("string", start, end, template.group()))
+        return True
+
     def bare(self, token: Token, source: str) -> Node:
         """A number, a literal, or words without quotes: all words up to the end of the line are one value."""
         start, end = token.start, token.end
@@ -320,17 +352,23 @@ class _Parser:
             follows = self.solid[self.index + 1]
             between = self.text[end : follows.start]
             words = token.kind == "error" or follows.kind == "error"
-            if not words or follows.kind not in ("error", "number", "literal") or "\n" in between or "/" in between:
+            if (
+                not words
+                or self.text[follows.start] == ";"
+                or follows.kind not in ("error", "number", "literal")
+                or "\n" in between
+                or "/" in between
+            ):
                 break
             end = follows.end
             self.index += 1
             token = Token("error", start, end)
-        if token.kind == "number":
+        if token.kind == "number" or (token.kind == "key" and NUMBER.fullmatch(source)):
             number, problem = read_number(source, start)
             if problem:
                 self.report(problem)
             return Node("number", start, end, number)
-        if token.kind == "literal":
+        if source in _LITERALS and end == token.end and token.kind != "error":
             return Node("literal", start, end, _LITERALS[source])
         kind, value, problem = read_word(self.text[start:end], start)
         self.report(problem)
@@ -442,13 +480,21 @@ class _Parser:
     def next_is(self, kind: str) -> bool:
         return self.index + 1 < len(self.solid) and self.solid[self.index + 1].kind == kind
 
+    def closes_next(self) -> bool:
+        return self.index + 1 < len(self.solid) and self.text[self.solid[self.index + 1].start] in "]}"
+
     def removal(self, token: Token) -> Fix:
         return replace_fix("remove it", token.start, token.end, "")
+
+    def extra_comma(self, frame: _Frame, token: Token) -> None:
+        self.tell("One comma is enough: remove this one.", token.start, token.end, self.removal(token))
+        frame.comma = -1  # a trailing comma is told when this one is gone
+        self.index += 1
 
     def unexpected(self, token: Token) -> None:
         source = self.text[token.start : token.end]
         closes = source in ("}", "]")
-        why = "nothing is open that it could close" if closes else "no name or value comes before it"
+        why = "nothing is open that it could close" if closes else "it belongs between a name or value and the next"
         self.tell(
             f"{source} stands where it means nothing ({why}): remove it.", token.start, token.end, self.removal(token)
         )

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _USUAL = "/#~!@%"  # what people use as delimiters and hardly ever begin a bare pattern with
 _FLAGS = "imsxuASJnX"
-_MEANINGS = {"i": "ignore case", "m": "^ and $ at every line", "s": "the dot matches line ends", "x": "free spacing"}
 
 
 class PatternParts(NamedTuple):
@@ -117,9 +116,10 @@ def _checked(text: str, end: int, opening: str) -> PatternParts | PatternError:
 
 
 def _wrong_flag(flag: str, position: int) -> PatternError:
-    known = ", ".join(f"{name} ({meaning})" for name, meaning in _MEANINGS.items())
-    hint = "all matches are looked at anyway; " if flag == "g" else ""
-    return PatternError(f"The flag {flag} is not known here: {hint}remove it. Known are {known}.", position, 1, True)
+    hint = "all matches are found anyway, " if flag == "g" else ""
+    return PatternError(
+        f"The flag {flag} is not known here: {hint}remove it (i, m, s and x are known).", position, 1, True
+    )
 
 
 @lru_cache(maxsize=512)

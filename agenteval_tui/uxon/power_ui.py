@@ -44,7 +44,8 @@ def finish_object(text: str, start: int, end: int, members: list[Member], report
     if opened is not None:
         message = 'This switches off all that follows in the object: add "*/": "" where it should end.'
         last = members[-1].end
-        fix = Fix('add "*/" at the end', (TextEdit(last, last, ', "*/": ""'),))
+        whole = members[-1].end < end and members[-1].value.kind != "missing"
+        fix = None if not whole else Fix('add "*/" at the end', (TextEdit(last, last, ', "*/": ""'),))
         report(Diagnostic("warning", "open-comment", message, opened.key_start, opened.key_end, fix))
     off = len(members) > 1 and members[0].key == "/*" and members[-1].key == "*/"
     return Node("object", start, end, value, tuple(members), (), off)

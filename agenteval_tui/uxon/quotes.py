@@ -42,7 +42,7 @@ def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | Non
     next_index = index
     while next_index < len(tokens) and tokens[next_index].start < end:
         next_index += 1
-    if tokens[next_index - 1].end > end:
+    if tokens[next_index - 1].end != end:
         return None
     inner = [m.start() for m in _QUOTE.finditer(text, before.start + 1, end - 1)]
     fix = Fix("escape the quotes inside", tuple(TextEdit(at, at, "\\") for at in inner))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 
-from agenteval_tui.text.problems import Fix
-from agenteval_tui.uxon.diagnostics import Diagnostic, replace_fix
+from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.uxon.diagnostics import CLOSE_THE_QUOTE, Diagnostic, replace_fix
 
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _PIECE = re.compile(
     r"""\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\x00-\x1f]""", re.DOTALL
 )
-_CLOSING = {'"': '"', "'": "'", "`": "`", "“": '“”‟"', "”": '“”‟"', "„": '“”‟"', "‟": '“”‟"'}
+_CLOSING = {'"': '"', "'": "'", "`": "`", "“": "“”‟", "”": "“”‟", "„": "“”‟", "‟": "“”‟"}
 _SPECIAL = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -43,12 +43,19 @@ def read_string(text: str, start: int, end: int) -> tuple[str, list[Diagnostic]]
         return value, [_other_quotes(text, start, end, value)]
     value, pieces = _decode(text, body_start, body_end)
     if not closed:
-        fix = replace_fix("close the quote", end, end, text[start] if not _trailing_backslash(text, end) else '\\"')
+        right = "\\" + text[start] if _trailing_backslash(text, end) else text[start]
+        fix = replace_fix(CLOSE_THE_QUOTE, end, end, right)
         message = f"This string is never closed: put {text[start]} at its end."
         return value, [Diagnostic("error", "syntax", message, start, end, fix), *_bad_pieces(pieces)]
     if text[start] == "'":
         return value, [_other_quotes(text, start, end, value)]
-    return value, _bad_pieces(pieces)
+    line_ends = [piece for piece in pieces if piece[2] in "\r\n"]
+    if not line_ends:
+        return value, _bad_pieces(pieces)
+    fix = Fix("write \\n for the line ends", tuple(TextEdit(at, to, _SPECIAL[end]) for at, to, end in line_ends))
+    message = "A string stands on one line: write \\n for each line end in it."
+    others = [piece for piece in pieces if piece not in line_ends]
+    return value, [Diagnostic("error", "syntax", message, start, end, fix), *_bad_pieces(others)]
 
 
 def _trailing_backslash(text: str, end: int) -> bool:

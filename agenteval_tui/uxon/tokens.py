@@ -31,16 +31,19 @@ _TOKEN = re.compile(
   | ([\[\]])                                                                      # 3
   | (:)                                                                           # 4
   | (,)                                                                           # 5
-  | (-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?=[\s\ufeff,\]}:]|/[/*]|\Z))  # 6 number
-  | ((?:true|false|null)(?=[\s\ufeff,\]}:]|/[/*]|\Z))                             # 7 literal
+  | (-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?=[\s\ufeff,:;"{}\[\]]|/[/*]|\Z))  # 6 number
+  | ((?:true|false|null)(?=[\s\ufeff,:;"{}\[\]]|/[/*]|\Z))                             # 7 literal
   | (//[^\n\r]*)                                                                  # 8 line comment
   | (/\*)                                                                         # 9 block comment
-  | ('[^'\\\n\r]*(?:\\[^\n\r][^'\\\n\r]*)*' | `[^`\n\r]*` | [“”„‟][^“”„‟"\n\r]*[“”‟"])  # 10 other quotes
+  | ('[^'\\\n\r]*(?:\\[^\n\r][^'\\\n\r]*)*' | `[^`\n\r]*` | [“”„‟][^“”„‟"\n\r]*[“”‟])  # 10 other quotes
   | (["'][^\n\r]*)                                                                # 11 an unclosed quote
-  | ((?:[^\s\ufeff"{}\[\]:,/]|/(?![/*]))+)                                        # 12 a bare word
+  | ((?:https?|ftp|file|wss?)://[^\s"',}\]]* | ; | (?:[^\s\ufeff"{}\[\]:,;/]|/(?![/*]))+)  # 12 a bare word
     )""",
     re.VERBOSE,
 )
+# A string that goes on over line ends: its closing quote is the next quote, and what follows it can follow a string.
+_OVER_LINES = re.compile(r""""[^"\\]*(?:\\.[^"\\]*)*"(?=[ \t]*(?:[,}\]\n\r]|//|\Z))""", re.DOTALL)
+_LONGEST_OVER_LINES = 5000
 _REST_OF_LINE = re.compile(r"[^\n\r]*")
 _TAIL = " \t]},"
 _LONGEST_TAIL = 40
@@ -110,6 +113,9 @@ def tokenize(text: str) -> list[Token]:
             append(make(Token, ("comment", start, position)))
             continue
         elif group == 10:
+            append(make(Token, ("key" if name_next else "string", start, position)))
+        elif group == 11 and (whole := _OVER_LINES.match(text, start, start + _LONGEST_OVER_LINES)):
+            position = whole.end()
             append(make(Token, ("key" if name_next else "string", start, position)))
         elif group == 11:
             position = _end_of_unclosed(text, start, position, stack, name_next)

@@ -12,6 +12,8 @@ _LITERALS = {"true": "true", "false": "false", "null": "null", "none": "null", "
 _VALUES: dict[str, Any] = {"true": True, "false": False, "null": None}
 _NON_FINITE = re.compile(r"[+-]?(nan|inf|infinity)\Z", re.IGNORECASE)
 _NUMBER_LIKE = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+"""A number as JSON writes it."""
 _HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]{1,16}\Z")
 _LONGEST_NUMBER = 400  # digits; longer ones are no numbers that a config means
 
@@ -63,7 +65,9 @@ def _number(source: str) -> str | None:
     """JSON's way to write what other languages write as 007, +1, .5, 1., 1_000 or 0x1f."""
     if len(source) > _LONGEST_NUMBER:
         return None
-    if _HEXADECIMAL.match(source):
+    if NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+"""A number as JSON writes it."""
+_HEXADECIMAL.match(source):
         return str(int(source, 16))
     if not _NUMBER_LIKE.match(source):
         return None
