@@ -65,9 +65,7 @@ def _number(source: str) -> str | None:
     """JSON's way to write what other languages write as 007, +1, .5, 1., 1_000 or 0x1f."""
     if len(source) > _LONGEST_NUMBER:
         return None
-    if NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-"""A number as JSON writes it."""
-_HEXADECIMAL.match(source):
+    if _HEXADECIMAL.match(source):
         return str(int(source, 16))
     if not _NUMBER_LIKE.match(source):
         return None
