@@ -190,27 +190,10 @@ def parent_indent(text: str, offset: int) -> int:
     return len(lead.group()) if lead else 0
 
 
-_SIMPLE = {
-    "0": "\0",
-    "a": "\a",
-    "b": "\b",
-    "t": "\t",
-    "\t": "\t",
-    "n": "\n",
-    "v": "\v",
-    "f": "\f",
-    "r": "\r",
-    "e": "\x1b",
-    " ": " ",
-    '"': '"',
-    "/": "/",
-    "\\": "\\",
-    "N": "\x85",
-    "_": "\xa0",
-    "L": "\u2028",
-    "P": "\u2029",
-}
 _WIDTHS = {"x": 2, "u": 4, "U": 8}
+
+
+_LINE_JOIN = re.compile(r"\\\r?\n[ \t]*")  # an escaped line end, with the next line's indentation: no part of the value
 
 
 def _double_quoted(node: Scalar, text: str) -> list[int]:
@@ -218,22 +201,13 @@ def _double_quoted(node: Scalar, text: str) -> list[int]:
     at = body_start(node, text) + 1
     spots: list[int] = []
     for char in node.text:
-        # An escaped newline, and the indentation of the next line, are no part of the value.
-        while (broken := re.compile(r"\\\r?\n[ \t]*").match(text, at, end)) is not None:
-            at = broken.end()
-        escape = text[at + 1 : at + 2] if text.startswith("\\", at) else ""
-        if char in " \n" and not escape and at < end and text[at] in " \t\r\n":
-            spots.append(at)
-            at += 1
-            if text[at - 1] in "\r\n" or not text[at:end].lstrip(" \t").startswith(("\r", "\n")):
-                continue
-            continue
-        if not escape and char not in " \t\n":
+        while (joined := _LINE_JOIN.match(text, at, end)) is not None:
+            at = joined.end()
+        if char not in " \t\n":  # behind a fold there may be more white space than the value has
             while at < end and text[at] != char and text[at] in " \t\r\n":
                 at += 1
-            escape = text[at + 1 : at + 2] if text.startswith("\\", at) else ""
         spots.append(min(at, end))
-        at += (2 + _WIDTHS.get(escape, 0)) if escape else 1
+        at += 2 + _WIDTHS.get(text[at + 1 : at + 2], 0) if text.startswith("\\", at) else 1
     spots.append(min(at, end))
     return spots
 

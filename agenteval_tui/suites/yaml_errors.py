@@ -16,6 +16,8 @@ _SAYINGS: list[tuple[str, str, str]] = [
     (r"expected alphabetic or numeric|did not find expected alphabetic",
      "a name must follow here: `*` and `&` begin aliases and anchors", "put the text in quotes"),
     (r"found unexpected end of stream", "a quote is opened here and never closed", "close it"),
+    (r"invalid Unicode character escape", "this escape is half a character (JSON writes emoji as two)",
+     "write the character itself, or \\U with eight digits"),
     (r"found unknown escape character", "an unknown escape in a text with double quotes",
      "double the backslash, or use single quotes"),
     (r"expected ',' or '\]'", "this list is not closed, or a comma is missing", "add `,` or `]`"),
