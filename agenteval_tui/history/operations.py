@@ -19,10 +19,11 @@ from agenteval_tui.history.blobs import (
     search_document,
     unpack_transcript,
 )
+from agenteval_tui.history.bulk import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.liveness import owner_name
 from agenteval_tui.history.rows import HEAD, ExecutionRecord, PlannedRun, RunEnded
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.transcripts.model import Transcript
 
@@ -106,11 +107,12 @@ class AddRuns:
                     run.row,
                     run.repetition,
                     clean(run.agent),
+                    "queued",
                 )
             )
-        connection.executemany(
-            "INSERT INTO runs (uid, execution, position, test, plan, variation, row, repetition, agent, status)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued')",
+        write_rows(
+            connection,
+            "INSERT INTO runs (uid, execution, position, test, plan, variation, row, repetition, agent, status) {rows}",
             rows,
         )
         connection.execute(
@@ -194,11 +196,19 @@ class Started:
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Only of a run that has not ended: a late message must not take an outcome away."""
-        connection.execute(
-            "UPDATE runs SET status = 'running', attempts = ?, started_ms = coalesce(started_ms, ?)"
-            " WHERE uid = ? AND status IN ('queued', 'running', 'grading')",
-            (self.attempt, self.at_ms, self.run_id),
-        )
+        start_runs(connection, [self])
+
+
+def start_runs(connection: sqlite3.Connection, started: Sequence[Started]) -> None:
+    """Many runs left the queue; of several messages about one run the last counts."""
+    last = {one.run_id: (one.run_id, one.attempt, one.at_ms) for one in started}
+    write_rows(
+        connection,
+        "WITH new AS ({rows}) UPDATE runs SET status = 'running', attempts = new.column2,"
+        " started_ms = coalesce(runs.started_ms, new.column3) FROM new"
+        " WHERE runs.uid = new.column1 AND runs.status IN ('queued', 'running', 'grading')",
+        list(last.values()),
+    )
 
 
 @dataclass(slots=True)
@@ -206,12 +216,11 @@ class End:
     """A run with its transcript and results."""
 
     ended: RunEnded
-    _hash: bytes = b""
-    _transcript: bytes = b""
-    _evidence: bytes = b""
-    _document: tuple[str, str, str] = ("", "", "")
-    _calls: list[tuple[Any, ...]] = field(default_factory=list)
-    _results: list[tuple[Any, ...]] = field(default_factory=list)
+    hash: bytes = b""
+    transcript: bytes = b""
+    evidence: bytes = b""
+    document: tuple[str, str, str] = ("", "", "")
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
 
     def prepare(self) -> None:
         """Encode and compress."""
@@ -219,10 +228,10 @@ class End:
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
         transcript = ended.transcript
-        self._hash, self._transcript = pack_transcript(transcript)
-        self._evidence = pack_results(ended.results) if ended.results else b""
-        self._document = search_document(transcript, "")
-        self._calls = [
+        self.hash, self.transcript = pack_transcript(transcript)
+        self.evidence = pack_results(ended.results) if ended.results else b""
+        self.document = search_document(transcript, "")
+        self.calls = [
             (
                 position,
                 clean(call.name),
@@ -232,31 +241,42 @@ class End:
             )
             for position, call in enumerate(transcript.tool_calls)
         ]
-        self._results = [
-            (position, result.criterion_hash, clean(result.criterion), str(result.outcome), result.score, result.source)
-            for position, result in enumerate(ended.results)
-        ]
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Write the run; one that had ended already is replaced."""
-        ended = self.ended
-        transcript = ended.transcript
-        found = connection.execute(
-            "SELECT id, execution, test, plan, status, input_tokens, output_tokens, cost FROM runs WHERE uid = ?",
-            (ended.run_id,),
-        ).fetchone()
-        if found is None:
+        end_runs(connection, totals, [self])
+
+
+def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]) -> None:
+    """Write runs that ended, each at most once. Of one that had ended before, the new end replaces the old."""
+    planned = {
+        uid: rest
+        for uid, *rest in (
+            row
+            for (text,) in look_up(
+                connection,
+                "SELECT json_group_array(json_array("
+                "uid, id, execution, test, plan, status, input_tokens, output_tokens, cost))"
+                " FROM runs WHERE uid IN {keys}",
+                [end.ended.run_id for end in ends],
+            )
+            for row in json.loads(text)
+        )
+    }
+    blobs = _store_transcripts(connection, ends)
+    criteria = _criterion_ids(connection, ends)
+    updates, results, evidence, documents = [], [], [], []
+    for end in ends:
+        ended, transcript = end.ended, end.ended.transcript
+        if ended.run_id not in planned:
             raise HistoryError(f"there is no planned run {ended.run_id}")
-        run, execution, test, plan, was, *spent_before = found
+        run, execution, test, plan, was, *spent_before = planned[ended.run_id]
         if was in TOTAL_OF:
             withdraw(connection, totals, run, execution, test, was, spent_before)
-        blob = self._store_transcript(connection)
         usage, error = transcript.usage, transcript.error
-        connection.execute(
-            "UPDATE runs SET status = ?, score = ?, started_ms = coalesce(?, started_ms), duration_ms = ?,"
-            " attempts = ?, warnings = ?, input_tokens = ?, output_tokens = ?, cost = ?, transcript = ?,"
-            " output_head = ?, why = ?, error_kind = ?, error_message = ? WHERE id = ?",
+        updates.append(
             (
+                run,
                 ended.status,
                 ended.score,
                 ended.started_ms,
@@ -266,49 +286,109 @@ class End:
                 usage.input_tokens,
                 usage.output_tokens,
                 usage.cost,
-                blob,
+                blobs[end.hash],
                 clean(transcript.final_output[:HEAD]),
                 clean(ended.why[:HEAD]),
                 clean(error.kind) if error else "",
                 clean(error.message) if error else "",
-                run,
-            ),
-        )
-        if self._results:
-            connection.executemany(
-                "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source)"
-                f" VALUES ({run}, ?, (SELECT id FROM criteria WHERE hash = ?), ?, ?, ?, ?)",
-                self._results,
             )
-            connection.execute("INSERT INTO evidence (run, data) VALUES (?, ?)", (run, self._evidence))
-        prompt, answer, tools = self._document
-        connection.execute(
-            "INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)",
-            (run, prompt or planned_prompt(connection, plan), answer, tools),
         )
+        for position, one in enumerate(ended.results):
+            criterion = criteria.get(one.criterion_hash)
+            results.append(
+                (run, position, criterion, clean(one.criterion), one.outcome.value, one.score, clean(one.source))
+            )
+        if ended.results:
+            evidence.append((run, end.evidence))
+        prompt, answer, tools = end.document
+        documents.append((run, prompt or planned_prompt(connection, plan), answer, tools))
         totals.add(execution, TOTAL_OF[ended.status], 1)
         for column, number in zip(_SPENT, (usage.input_tokens, usage.output_tokens, usage.cost), strict=True):
             if number is not None:
                 totals.add(execution, column, number)
         if ended.status != "cancelled":
             totals.tests[test] = totals.tests.get(test, 0) + 1
+    write_rows(connection, _UPDATE_RUNS, updates)
+    write_rows(
+        connection,
+        "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source) {rows}",
+        results,
+    )
+    write_rows(connection, "INSERT INTO evidence (run, data) {rows}", evidence)
+    # One by one: a statement for several rows makes FTS5 write a segment for each statement, at three times the cost.
+    connection.executemany("INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)", documents)
 
-    def _store_transcript(self, connection: sqlite3.Connection) -> int:
-        cursor = connection.execute(
-            "INSERT OR IGNORE INTO transcripts (hash, data) VALUES (?, ?)", (self._hash, self._transcript)
-        )
-        if cursor.rowcount != 1:
-            found = connection.execute("SELECT id FROM transcripts WHERE hash = ?", (self._hash,)).fetchone()
-            return int(found[0])
-        blob = cursor.lastrowid
-        assert blob is not None
-        if self._calls:
-            connection.executemany(
-                "INSERT INTO tool_calls (transcript, position, name, arguments, status, duration_ms)"
-                f" VALUES ({blob}, ?, ?, ?, ?, ?)",
-                self._calls,
-            )
-        return blob
+
+_UPDATE_RUNS = (
+    "WITH new AS ({rows}) UPDATE runs SET status = new.column2, score = new.column3,"
+    " started_ms = coalesce(new.column4, runs.started_ms), duration_ms = new.column5, attempts = new.column6,"
+    " warnings = new.column7, input_tokens = new.column8, output_tokens = new.column9, cost = new.column10,"
+    " transcript = new.column11, output_head = new.column12, why = new.column13, error_kind = new.column14,"
+    " error_message = new.column15 FROM new WHERE runs.id = new.column1"
+)
+
+
+def _store_transcripts(connection: sqlite3.Connection, ends: Sequence[End]) -> dict[bytes, int]:
+    """The ids of the transcripts, by hash; those that are not stored yet are, with their tool calls."""
+    by_hash = {end.hash: end for end in ends}
+    ids: dict[bytes, int] = dict(
+        look_up(connection, "SELECT hash, id FROM transcripts WHERE hash IN {keys}", list(by_hash))
+    )
+    # The write lock is ours, so the next numbers are too.
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transcripts'").fetchone()
+    number = int(found[0]) if found else 0
+    new, calls = [], []
+    for content_hash, end in by_hash.items():
+        if content_hash not in ids:
+            number += 1
+            ids[content_hash] = number
+            new.append((number, content_hash, end.transcript))
+            calls += [(number, *call) for call in end.calls]
+    write_rows(connection, "INSERT INTO transcripts (id, hash, data) {rows}", new)
+    write_rows(
+        connection,
+        "INSERT INTO tool_calls (transcript, position, name, arguments, status, duration_ms) {rows}",
+        calls,
+    )
+    return ids
+
+
+def _criterion_ids(connection: sqlite3.Connection, ends: Sequence[End]) -> dict[str, int]:
+    hashes = {result.criterion_hash for end in ends for result in end.ended.results} - {""}
+    return dict(look_up(connection, "SELECT hash, id FROM criteria WHERE hash IN {keys}", list(hashes)))
+
+
+def apply_all(connection: sqlite3.Connection, totals: Totals, waiting: Sequence[Operation]) -> list[Any]:
+    """Apply a batch. Starts and ends of runs that lie between two other operations are written together.
+
+    Starts go first: one that comes behind its run's end would change nothing anyway.
+    """
+    values: list[Any] = []
+    starts: list[Started] = []
+    ends: dict[str, End] = {}
+
+    def write_runs() -> None:
+        if starts:
+            start_runs(connection, starts)
+            starts.clear()
+        if ends:
+            end_runs(connection, totals, list(ends.values()))
+            ends.clear()
+
+    for operation in waiting:
+        if isinstance(operation, Started):
+            starts.append(operation)
+            values.append(None)
+        elif isinstance(operation, End):
+            if operation.ended.run_id in ends:
+                write_runs()
+            ends[operation.ended.run_id] = operation
+            values.append(None)
+        else:
+            write_runs()
+            values.append(operation.apply(connection, totals))
+    write_runs()
+    return values
 
 
 _SPENT = ("input_tokens", "output_tokens", "cost")

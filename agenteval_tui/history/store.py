@@ -55,7 +55,9 @@ class Store:
         self._guard = threading.Lock()
         self._closed = False
         path, wal = opened.path, opened.wal
-        self._writer = None if opened.read_only else Writer(path, lambda: connect_writer(path, wal=wal))
+        self._writer = (
+            None if opened.read_only else Writer(path, lambda: connect_writer(path, wal=wal), operations.apply_all)
+        )
 
     @classmethod
     def open(cls, path: Path | str, *, read_only: bool = False) -> Store:

@@ -13,7 +13,7 @@ import queue
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,12 +62,16 @@ class Operation(Protocol):
         ...
 
 
+ApplyAll = Callable[[sqlite3.Connection, Totals, Sequence[Operation]], list[Any]]
+
+
 class Writer:
     """Owns the writing connection and its thread. The thread starts with the first operation."""
 
-    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection], apply_all: ApplyAll) -> None:
         self._path = path
         self._connect = connect
+        self._apply_all = apply_all
         self._queue: queue.SimpleQueue[tuple[Operation, Future[Any]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -157,12 +161,11 @@ class Writer:
                 _finish(future, value)
             return
 
-    @staticmethod
-    def _transaction(connection: sqlite3.Connection, operations: list[Operation]) -> list[Any]:
+    def _transaction(self, connection: sqlite3.Connection, operations: list[Operation]) -> list[Any]:
         connection.execute("BEGIN IMMEDIATE")
         try:
             totals = Totals()
-            values = [operation.apply(connection, totals) for operation in operations]
+            values = self._apply_all(connection, totals, operations)
             totals.write(connection)
             connection.execute("COMMIT")
         except BaseException:

@@ -1,0 +1,47 @@
+"""Many rows in one statement.
+
+Python's sqlite3 gives the interpreter's lock away for each step and must win it back: with a statement a row, the
+writer and the program's main thread slow each other down. A statement for 64 rows is one step, which runs beside the
+main thread. Statements come in three sizes, so that SQLite compiles each of them once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+_SIZES = (64, 8, 1)
+
+
+def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Execute `statement` for all rows; `{rows}` in it stands for `VALUES (?, ...), ...`."""
+    position = 0
+    for size in _SIZES:
+        while len(rows) - position >= size:
+            chunk = rows[position : position + size]
+            position += size
+            connection.execute(_expanded(statement, size, len(chunk[0])), [value for row in chunk for value in row])
+
+
+def look_up(connection: sqlite3.Connection, statement: str, keys: Sequence[Any]) -> list[Any]:
+    """The rows of a query for many keys, which ends in `IN {keys}` and gives one column."""
+    found: list[Any] = []
+    position = 0
+    for size in _SIZES:
+        while len(keys) - position >= size:
+            chunk = keys[position : position + size]
+            position += size
+            found += connection.execute(statement.replace("{keys}", f"({_marks(size)})"), chunk).fetchall()
+    return found
+
+
+@lru_cache(maxsize=256)
+def _expanded(statement: str, rows: int, columns: int) -> str:
+    return statement.replace("{rows}", "VALUES " + ", ".join([f"({_marks(columns)})"] * rows))
+
+
+@lru_cache(maxsize=64)
+def _marks(number: int) -> str:
+    return ", ".join("?" * number)
