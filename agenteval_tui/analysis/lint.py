@@ -150,31 +150,18 @@ def _criterion(loaded: LoadedSuite, test: Test, number: int) -> Iterator[Problem
         yield _at(loaded, _child(node, "prototype_class") or node, "unknown-prototype", error.what, error.mend)
         return
     source = loaded.config_source(test.id, number)
-    for one in diagnose(source.text, criterion.prototype_class):
+    for one in diagnose(source.text, criterion.prototype_class, _names(test, number)):
         start, end = source.to_offset(one.start), source.to_offset(one.end)
         fix = one.fix.title if one.fix is not None else None
         yield loaded.problem(one.code, start, max(start, end), one.message, fix, one.severity)
-    if test.dataset is None:
-        yield from _placeholders(loaded, test, number, source.text)
 
 
-def _placeholders(loaded: LoadedSuite, test: Test, number: int, text: str) -> Iterator[Problem]:
-    from agenteval_tui.grading.placeholders import PlaceholderError, look_up, placeholders_in
-
-    if "{{" not in text:
-        return
-    known = {**test.variables, "expected_value": test.criteria[number].expected_value}
-    if known["expected_value"] is None:
-        del known["expected_value"]
-    source = loaded.config_source(test.id, number)
-    for one in placeholders_in(text):
-        if not one.is_path:
-            continue
-        try:
-            look_up(one.name, known)
-        except PlaceholderError as error:
-            start, end = source.to_offset(one.start), source.to_offset(one.end)
-            yield loaded.problem("unknown-variable", start, end, str(error), "add it to the test's `variables`")
+def _names(test: Test, number: int) -> set[str] | None:
+    """What `{{...}}` may name in a config; None: not known, because the columns of a dataset are variables too."""
+    if test.dataset is not None:
+        return None
+    expected = test.criteria[number].expected_value is not None
+    return {*test.variables, "expected_value"} if expected else set(test.variables)
 
 
 # Nodes

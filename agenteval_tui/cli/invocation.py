@@ -1,0 +1,82 @@
+"""What every verb gets: the streams, the history, and the door to the app; and the options that all verbs have."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from agenteval_tui import places
+from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.start import AppStart
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Invocation:
+    """One call of the command line."""
+
+    launch_app: Callable[[AppStart], int]
+    db: Path | None = None
+    debug: bool = False
+    out: Output = field(default_factory=lambda: Output(sys.stdout))
+    err: Output = field(default_factory=lambda: Output(sys.stderr))
+
+    @contextmanager
+    def store(self, *, read_only: bool = False) -> Iterator[Store]:
+        """The history, open. What it has to say (a salvaged file, a newer version) goes to stderr."""
+        from agenteval_tui.history.store import Store
+
+        store = Store.open(places.history_file(self.db), read_only=read_only)
+        try:
+            for notice in store.notices:
+                self.err.line(("note: ", "warn"), notice)
+            yield store
+        finally:
+            store.close()
+
+
+def on_a_terminal() -> bool:
+    """Whether the app can be shown here: stdin, stdout and stderr are a terminal that is not dumb."""
+    try:
+        terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    except (AttributeError, ValueError):
+        return False
+    return terminal and os.environ.get("TERM", "") != "dumb"
+
+
+def _set_db(context: click.Context, _: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        context.ensure_object(Invocation).db = value
+
+
+def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Invocation).debug = True
+
+
+def common_options(function: F) -> F:
+    """`--db` and `--debug`, before the verb and behind it."""
+    function = click.option(
+        "--db",
+        type=click.Path(dir_okay=False, path_type=Path),
+        expose_value=False,
+        callback=_set_db,
+        help="The history file (default: AGENTEVAL_DB, else in your data folder).",
+    )(function)
+    return click.option(
+        "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show a traceback when the program errs."
+    )(function)
+
+
+pass_invocation = click.make_pass_decorator(Invocation)

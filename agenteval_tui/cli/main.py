@@ -1,0 +1,172 @@
+"""The command line: finds the verb, runs it, and says every error in one sentence."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
+from agenteval_tui.cli.output import Output, prepare_streams
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalError
+
+INTERRUPTED = 130
+
+# Each verb is a module of this package with a click command `command`; it is imported when the verb is called.
+VERBS = {
+    "run": ("run", "Run suites against their agents and grade what they do."),
+    "validate": ("validate", "Check suites without running them; all problems with their places."),
+    "grade": ("grade", "Grade stored or given transcripts with criteria; no agent is called."),
+    "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
+    "why": ("why", "Say why a run (or one criterion of it) failed."),
+    "history": ("history", "List executions or runs, newest first; search in them."),
+    "stats": ("stats", "Pass rate with interval, pass@k and pass^k, by test and overall."),
+    "import": ("import_", "Import recordings of other tools: OpenAI messages, tau-bench."),
+    "agents": ("agents", "List the configured agents, and check whether they are there."),
+    "demo": ("demo", "Open the app on the sample suites; without a terminal, run them."),
+    "demo-server": ("demo_server", "Serve the bundled agent as an OpenAI-compatible server on this machine."),
+    "schema": ("schema", "Print the JSON Schema of a file or of an output."),
+    "doctor": ("doctor", "Check terminal, history, configuration and agents."),
+}
+
+EPILOG = (
+    "Without a verb the app opens: agenteval [PATH]... takes suite files or folders. "
+    "Exit codes: 0 all passed; 1 something failed or a gate was not reached; 2 wrong use or an invalid suite; "
+    "3 errors of agents or of the machine; 130 interrupted."
+)
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        found = import_module(f"agenteval_tui.cli.{VERBS[cmd_name][0]}").command
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # The help of all verbs without importing them.
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, about) for name, (_, about) in VERBS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        paths = _leading_paths(args)
+        ctx.meta["paths"] = paths
+        return super().parse_args(ctx, args[: len(args) - len(paths)] if paths else args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], VERBS, n=1)
+            hint = f"did you mean {near[0]}?" if near else "agenteval --help lists all verbs"
+            raise AgentevalError(f"there is no verb {args[0]!r}, and no such file or folder", mend=hint)
+        return super().resolve_command(ctx, args)
+
+
+def _leading_paths(args: list[str]) -> list[str]:
+    """`agenteval [--db F] PATH...`: the paths at the end, when what follows the options is no verb but exists."""
+    at = 0
+    while at < len(args) and args[at].startswith("-"):
+        at += 2 if args[at] == "--db" else 1
+    rest = args[at:]
+    return rest if rest and rest[0] not in VERBS and all(Path(one).exists() for one in rest) else []
+
+
+@click.command(
+    cls=_Verbs, invoke_without_command=True, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.option("--version", is_flag=True, help="Print the version and end.")
+@common_options
+@click.pass_context
+def agenteval(context: click.Context, version: bool) -> int:
+    """The debugger for agent tests, in the terminal.
+
+    It runs suites of tests against an agent, keeps every run, and shows why a criterion failed.
+    """
+    invocation = context.ensure_object(Invocation)
+    if version:
+        from agenteval_tui import __version__
+
+        invocation.out.line(f"agenteval {__version__}")
+        context.exit(0)
+    if context.invoked_subcommand is not None:
+        return 0
+    paths = tuple(Path(path) for path in context.meta.get("paths", ()))
+    if not on_a_terminal():
+        invocation.out.line(context.get_help())
+        raise AgentevalError(
+            "the app needs a terminal, and this is none", mend="give a verb, such as `agenteval run PATH`"
+        )
+    return invocation.launch_app(AppStart(paths=paths, db=invocation.db))
+
+
+def main(argv: list[str] | None, *, launch_app: Callable[[AppStart], int]) -> int:
+    """Do what `argv` (None: the program's own arguments) says; gives the exit code. Never raises."""
+    prepare_streams()
+    invocation = Invocation(launch_app)
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        return _run(invocation, arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        invocation.out.flush()
+        invocation.err.flush()
+
+
+def _run(invocation: Invocation, arguments: list[str]) -> int:
+    debug = "--debug" in arguments
+    try:
+        result: Any = agenteval.main(args=arguments, prog_name="agenteval", standalone_mode=False, obj=invocation)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as ended:
+        return int(ended.exit_code)
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as wrong:
+        _say(invocation.err, _usage(wrong))
+        return WRONG_USE
+    except AgentevalError as error:
+        if debug and error.__cause__ is not None:
+            _trace(invocation.err)
+        _say(invocation.err, str(error))
+        return error.exit_code
+    except BrokenPipeError:
+        return 0
+    except Exception as error:
+        if debug:
+            _trace(invocation.err)
+        _say(
+            invocation.err,
+            f"an error in the program: {type(error).__name__}: {error}"
+            + ("" if debug else " (run with --debug for the traceback, and report it)"),
+        )
+        return INFRASTRUCTURE
+
+
+def _say(err: Output, text: str) -> None:
+    err.line(("agenteval: ", "bad"), " ".join(text.split()))
+
+
+def _usage(wrong: click.ClickException) -> str:
+    said = wrong.format_message().rstrip(".")
+    context = getattr(wrong, "ctx", None)
+    where = context.command_path if context is not None else "agenteval"
+    return f"{said[:1].lower()}{said[1:]} (`{where} --help` shows what there is)"
+
+
+def _trace(err: Output) -> None:
+    import traceback
+
+    err.line(traceback.format_exc().rstrip())

@@ -1,0 +1,177 @@
+"""Everything that the command line prints goes through here: made displayable, coloured where that is wanted."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import IO, Any, Literal
+
+from agenteval_tui.text.display import displayable, one_line
+
+Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
+
+_CODES: dict[Style, str] = {
+    "": "",
+    "good": "32",
+    "bad": "31",
+    "broken": "35",
+    "warn": "33",
+    "dim": "2",
+    "bold": "1",
+}
+SIGNS = {"passed": "✓", "failed": "✗", "error": "!", "cancelled": "–", "skipped": "·", "needs_review": "?"}
+STYLES: dict[str, Style] = {"passed": "good", "failed": "bad", "error": "broken", "needs_review": "warn"}
+
+
+class Output:
+    """A stream for people: whole lines, and one line at the bottom that is written over.
+
+    Colours only on a terminal, without `NO_COLOR`, and if `TERM` is not "dumb". The line at the bottom (`status`)
+    only on a terminal that can, and not in CI. A reader who goes away ends the printing, not the program.
+    """
+
+    def __init__(self, stream: IO[str], env: Mapping[str, str] | None = None, *, silent: bool = False) -> None:
+        env = os.environ if env is None else env
+        self._stream = stream
+        self._silent = silent
+        self.is_terminal = _is_terminal(stream)
+        able = self.is_terminal and env.get("TERM", "") not in ("", "dumb")
+        self.coloured = able and not env.get("NO_COLOR")
+        self.live = able and not silent and env.get("CI", "").lower() in ("", "0", "false")
+        self.ascii_only = not _can_say(stream, "✓✗…")
+        self._status = ""
+
+    @property
+    def width(self) -> int:
+        """Columns that a line may have; 100 where nobody knows."""
+        return shutil.get_terminal_size((100, 24)).columns if self.is_terminal else 100
+
+    def line(self, *parts: str | tuple[str, Style]) -> None:
+        """Print one line of parts; a part is text, or text with a style. Newlines in it become lines."""
+        self._over_status("".join(self._shown(part) for part in parts) + "\n")
+
+    def status(self, text: str) -> None:
+        """Show one line below all others until the next one (or "" for none). Nothing where that can't be done."""
+        if not self.live or text == self._status:
+            return
+        self._status = one_line(text, max(self.width - 1, 10))
+        self._write("\r\x1b[2K" + self._status)
+
+    def json(self, value: Any) -> None:
+        """Print one JSON document, readable for people."""
+        self._write(json_text(value, ascii_only=self.is_terminal or self.ascii_only) + "\n")
+
+    def json_line(self, value: Any) -> None:
+        """Print a JSON document on one line."""
+        self._write(json_text(value, indent=None, ascii_only=self.is_terminal or self.ascii_only) + "\n")
+
+    def flush(self) -> None:
+        """Hand over what waits."""
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._reader_gone()
+
+    def _shown(self, part: str | tuple[str, Style]) -> str:
+        text, style = part if isinstance(part, tuple) else (part, "")
+        shown = displayable(text)
+        code = _CODES[style]
+        return f"\x1b[{code}m{shown}\x1b[0m" if self.coloured and code and shown else shown
+
+    def _over_status(self, text: str) -> None:
+        if self._status:
+            self._write("\r\x1b[2K" + text + self._status)
+        else:
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        if self._silent:
+            return
+        try:
+            self._stream.write(text)
+            if self.is_terminal:
+                self._stream.flush()
+        except BrokenPipeError:
+            self._reader_gone()
+
+    def _reader_gone(self) -> None:
+        self._silent = True
+        # What Python still holds for the pipe would fail at exit, with a traceback.
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+        except (OSError, ValueError):
+            return
+
+
+def plural(number: int, word: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def duration(milliseconds: float | None) -> str:
+    """`340 ms`, `2.1 s`, `3 min 5 s`; "" for None."""
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def moment(milliseconds: int | None) -> str:
+    """Local date and time to the minute; "" for None."""
+    if milliseconds is None:
+        return ""
+    from datetime import datetime
+
+    return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
+
+
+def percent(share: float | None) -> str:
+    """`42 %`; `-` for None."""
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
+def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:
+    """`value` as JSON. What JSON has no word for (NaN, infinity) becomes null."""
+    try:
+        text = json.dumps(value, ensure_ascii=ascii_only, indent=indent, allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=ascii_only, indent=indent)
+    # Lone surrogates have no UTF-8; JSON can still say them.
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _is_terminal(stream: IO[str]) -> bool:
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError):
+        return False
+
+
+def _can_say(stream: IO[str], text: str) -> bool:
+    try:
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def prepare_streams() -> None:
+    """Let nothing that is printed fail for its characters: what the terminal's encoding lacks is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
