@@ -154,7 +154,7 @@ class AgentevalApp(App[int]):
         """The key of a screen."""
         self.go(name)
 
-    def action_back(self) -> None:
+    async def action_back(self) -> None:
         """Leave what is open inside the screen, else go to the screen before."""
         screen = self.screen
         if isinstance(screen, FrameScreen):
@@ -171,7 +171,7 @@ class AgentevalApp(App[int]):
         screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
         screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit)
 
-    def watch(self, live: Live) -> None:
+    def watch_live(self, live: Live) -> None:
         """Show an execution that runs now."""
         self.go("run")
         screen: RunScreen = self.get_screen("run")  # type: ignore[assignment]
@@ -181,7 +181,7 @@ class AgentevalApp(App[int]):
         """Start an execution in its own process and watch it."""
         screen = self.screen
         if isinstance(screen, FrameScreen):
-            screen.ask(lambda: self.session.start(paths, options), self.watch, group="start")
+            screen.ask(lambda: self.session.start(paths, options), self.watch_live, group="start")
 
     def set_running(self, number: int) -> None:
         """How many executions run now, for the title."""

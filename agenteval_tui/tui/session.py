@@ -54,6 +54,11 @@ class Session:
         here = Path.cwd()
         return (here,) if discover([here]) else (places.bundled("sample_suites"),)
 
+    def on_samples(self) -> bool:
+        """Are the suites those that ship with the program?"""
+        samples = places.bundled("sample_suites").resolve()
+        return all(path.resolve().is_relative_to(samples) for path in self.suite_paths())
+
     def overview(self) -> Overview:
         """All suites with their problems and what the history knows of their tests."""
         from agenteval_tui.analysis.overview import overview

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
+from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import cost, date_time, duration, percent
 from agenteval_tui.tui.presenters.outcomes import glyph, mark
 
@@ -96,16 +96,15 @@ class RunRows(PagedRows["RunRow"]):
     """Runs: outcome, test, repetition, why it failed, duration, tokens."""
 
     def draw(self, row: RunRow, width: int) -> Line:
-        start: list[Cell] = [(" ", ""), mark(row.status), (" ", ""), (one_line(row.test_id), "")]
-        if row.variation:
-            start.append((f" {one_line(row.variation)}", "dim"))
-        start.append((f"  run {row.repetition}", "dim"))
+        name = one_line(row.test_id) + (f" · {one_line(row.variation)}" if row.variation else "")
+        start: list[Cell] = [(" ", ""), mark(row.status), (" ", ""), (left(name, min(28, width // 4)), "")]
+        start.append((right(f"run {row.repetition}", 7) + "  ", "dim"))
         why = one_line(row.why or row.error_message or row.output_head, 200)
-        start.append((f"  {why}", "dim" if row.status == "passed" else ""))
+        start.append((why, "dim" if row.status == "passed" else ""))
         end: list[Cell] = [("  ", "")]
         if width >= 100:
-            end += [(one_line(row.agent, 20), "dim"), (right(date_time(row.started_ms), 18), "dim")]
-        end.append((right(duration(row.duration_ms), 9), "dim"))
+            end += [(left(one_line(row.agent), 16), "dim"), (right(date_time(row.started_ms), 17), "dim")]
+        end.append((right(duration(row.duration_ms), 8), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
-from agenteval_tui.text.display import displayable, displayable_map, one_line
+from agenteval_tui.text.display import displayable_map, one_line
 from agenteval_tui.transcripts.tool_text import format_with_places
 from agenteval_tui.tui.lines import Cell, Line, right, spread, wrap
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.marks import STYLES, MarkKind
 from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word
+from agenteval_tui.tui.presenters.paragraphs import paragraph
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -32,7 +33,7 @@ def looked_at(
         lines += _metric(metric, width)
         lines.append(())
     if not result.metrics and result.reason:
-        lines += [*_paragraph(result.reason, width, "error" if result.outcome == "error" else ""), ()]
+        lines += [*paragraph(result.reason, width, "error" if result.outcome == "error" else ""), ()]
     lines += _value(bench, result, width)
     lines += [(), *_others(bench, criterion, others, width)]
     return lines
@@ -124,7 +125,7 @@ def _metric(metric: MetricResult, width: int) -> list[Line]:
     if metric.neutral:
         lines.append((("  nothing is configured: it checks nothing", "dim"),))
     elif not metric.evidence and metric.reason:
-        lines += _paragraph(metric.reason, width, "error" if metric.outcome == "error" else "", 2)
+        lines += paragraph(metric.reason, width, "error" if metric.outcome == "error" else "", 2)
     return lines
 
 
@@ -135,7 +136,7 @@ def _condition(one: Evidence, width: int) -> list[Line]:
     ]
     # A passed condition needs no story; a failed one is why the person is here.
     if one.reason and (not one.passed or width >= 60):
-        lines += _paragraph(one.reason, width, "dim" if one.passed else "", 6)
+        lines += paragraph(one.reason, width, "dim" if one.passed else "", 6)
     return lines
 
 
@@ -202,14 +203,8 @@ def _others(bench: Workbench, criterion: int, others: Sequence[CriterionResult],
         tail: list[Cell] = [] if one.score is None else [(right(f"{one.score:.2f}", 6), "dim")]
         lines.append(spread(start, tail, width))
         if one.source and one.reason:
-            lines += _paragraph(one.reason, width, "dim", 4)
+            lines += paragraph(one.reason, width, "dim", 4)
     return lines
-
-
-def _paragraph(text: str, width: int, style: str, indent: int = 0) -> list[Line]:
-    shown = displayable(text).expandtabs(4)
-    space = " " * indent
-    return [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - indent, 8))]
 
 
 def heading(bench: Workbench, verdict: str, score: float | None, width: int) -> list[Line]:

@@ -73,6 +73,13 @@ def of_runs(passed: int, failed: int, errors: int) -> str:
     return "passed" if passed else ""
 
 
+def pulse(outcomes: Iterable[str]) -> list[Cell]:
+    """The last runs as a small bar each: high for passed, low for failed, the sign for an error."""
+    high, low = ("▅", "▂") if UNICODE else ("+", "_")
+    bars = {"passed": (high, "passed"), "failed": (low, "failed")}
+    return [bars.get(outcome, mark(outcome)) for outcome in outcomes]
+
+
 _BARS = "▁▂▃▄▅▆▇"
 _ASCII_BARS = "_.-=+*#"
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from agenteval_tui.text.display import displayable, one_line
+from agenteval_tui.text.display import one_line
+from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.tool_text import argument_text
-from agenteval_tui.tui.lines import Cell, Line, fit, left, wrap
+from agenteval_tui.tui.lines import Cell, Line, fit, left
 from agenteval_tui.tui.presenters.figures import clock, cost, duration
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, word
+from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.events import StreamPart
     from agenteval_tui.runs.view import ExecutionView, RunView
+    from agenteval_tui.transcripts.model import Transcript
 
-LABEL = 11
 RESULT_LINES = 4
 
 
@@ -168,35 +171,66 @@ def run_heading(run: RunView, now_ms: int, width: int) -> Line:
     return fit(cells, width)
 
 
-def run_lines(run: RunView, width: int) -> list[Line]:
-    """The chosen run's transcript as far as it streamed: text, reasoning, tools with arguments and results."""
+def run_lines(run: RunView, width: int, stored: Sequence[StreamPart] = ()) -> list[Line]:
+    """The chosen run's transcript as far as it streamed: text, reasoning, tools with arguments and results.
+
+    `stored` are its parts out of the history, for a run that ended and of which the view has dropped them.
+    """
     lines: list[Line] = []
-    if run.dropped:
+    if run.dropped and not stored:
         lines.append(((f"… {run.dropped} earlier parts; enter opens the whole transcript", "dim"),))
-    for part in run.parts:
+    for part in stored or run.parts:
         lines += _part(part, width)
-    if not run.parts and run.ended and not run.dropped:
-        lines.append((("Nothing streamed: enter opens the run.", "dim"),))
     if not run.ended and run.status == "running" and run.parts and run.parts[-1].kind == "text":
         lines[-1] = (*lines[-1], ("▌" if UNICODE else "_", "running"))
     for message in run.retries:
-        lines += [(), *_labelled("attempt", f"failed: {message}", width, "error", "")]
+        lines += [(), *labelled("attempt", f"failed: {message}", width, label_style="error", style="")]
     if run.retry_in_s is not None:
         lines.append(((f"trying again in {run.retry_in_s:.1f} s", "dim"),))
     if run.error:
-        lines += [(), *_labelled(f"{glyph('error')} error", run.error, width, "error", "")]
+        lines += [(), *labelled(f"{glyph('error')} error", run.error, width, label_style="error", style="")]
     if run.failed:
         lines.append(())
         for name, why in run.failed:
-            lines += _labelled(f"{glyph('failed')} fails", f"{name}: {why}", width, "failed", "")
+            lines += labelled(f"{glyph('failed')} fails", f"{name}: {why}", width, label_style="failed", style="")
     return lines
+
+
+def parts_of(transcript: Transcript) -> list[StreamPart]:
+    """A stored transcript as the parts that streamed: for runs that ended long ago."""
+    from agenteval_tui.runs.events import StreamPart
+
+    parts: list[StreamPart] = []
+    for message in transcript.messages:
+        if message.role != "assistant":
+            continue
+        if message.reasoning:
+            parts.append(StreamPart("reasoning", message.reasoning))
+        if message.content:
+            parts.append(StreamPart("text", message.content))
+        for index in message.tool_calls:
+            call = transcript.tool_calls[index]
+            parts.append(
+                StreamPart(
+                    "tool",
+                    key=index,
+                    name=call.name,
+                    arguments=arguments_text(call),
+                    result=call.result or "",
+                    done=call.result is not None,
+                    error=call.status == "error",
+                )
+            )
+    return parts
 
 
 def _part(part: StreamPart, width: int) -> list[Line]:
     if part.kind == "text":
-        return _labelled("assistant", ("… " if part.cut else "") + part.text, width, "role-assistant", "")
+        return labelled(
+            "assistant", ("… " if part.cut else "") + part.text, width, label_style="role-assistant", style=""
+        )
     if part.kind == "reasoning":
-        return _labelled("reasoning", part.text, width, "reasoning", "reasoning")
+        return labelled("reasoning", part.text, width, label_style="reasoning", style="reasoning")
     sign = "▸" if UNICODE else ">"
     state: Cell = ("", "") if part.done else ("  …", "running")
     head: Line = ((left(f"tool {sign}", LABEL), "role-tool"), (one_line(part.name), "bold"), state)
@@ -205,7 +239,9 @@ def _part(part: StreamPart, width: int) -> list[Line]:
         lines.append(fit(((" " * LABEL, ""), (f"{name} = ", "json-key"), (value, "json-string")), width))
     if part.done:
         back = "◂" if UNICODE else "<"
-        result = _labelled(f"   {back}", part.result, width, "error" if part.error else "role-tool", "dim")
+        result = labelled(
+            f"   {back}", part.result, width, label_style="error" if part.error else "role-tool", style="dim"
+        )
         lines += result[:RESULT_LINES]
         if len(result) > RESULT_LINES:
             lines.append(((" " * LABEL, ""), (f"… {len(result) - RESULT_LINES} more lines", "dim")))
@@ -222,12 +258,3 @@ def _arguments(text: str) -> list[tuple[str, str]]:
     if not isinstance(value, dict):
         return [("arguments", one_line(text, 400))]
     return [(one_line(str(name), 60), f'"{one_line(argument_text(item), 400)}"') for name, item in value.items()]
-
-
-def _labelled(label: str, text: str, width: int, label_style: str, style: str) -> list[Line]:
-    shown = displayable(text).expandtabs(4)
-    lines: list[Line] = []
-    for start, end in wrap(shown, max(width - LABEL, 10)):
-        head = left(label, LABEL) if not lines else " " * LABEL
-        lines.append(((head, label_style), (shown[start:end], style)))
-    return lines

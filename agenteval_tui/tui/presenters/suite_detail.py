@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import Problem
-from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread, wrap
+from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import age, cost, count, duration, percent
 from agenteval_tui.tui.presenters.outcomes import glyph, mark, word
+from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled, paragraph
 from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary, outcome_of
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.suites.model import Suite, Test
-
-LABEL = 11
 
 
 def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
@@ -30,20 +29,6 @@ def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -
     if node.kind == "criterion":
         return _criterion(node, runs, now_ms, width)
     return _test(node, runs, now_ms, width)
-
-
-def paragraph(text: str, width: int, style: str = "", indent: int = 0) -> list[Line]:
-    """Foreign or own text, wrapped."""
-    shown = displayable(text).expandtabs(4)
-    space = " " * indent
-    return [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - indent, 8))]
-
-
-def labelled(label: str, text: str, width: int, style: str = "") -> list[Line]:
-    """`Label   text`, the text wrapped beside the label."""
-    lines = paragraph(text, width - LABEL, style)
-    first = ((left(label, LABEL), "dim"), *lines[0]) if lines else ((left(label, LABEL), "dim"),)
-    return [first, *(((" " * LABEL, ""), *line) for line in lines[1:])]
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:

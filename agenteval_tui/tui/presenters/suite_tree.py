@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import percent
-from agenteval_tui.tui.presenters.outcomes import flaky, glyph, mark, sparkline, token
+from agenteval_tui.tui.presenters.outcomes import flaky, glyph, mark, pulse
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
@@ -211,11 +211,11 @@ class SuiteTree:
             note = "not run yet" if width >= 50 else ""
             return spread(start, ((note, "dim"), (" ", "")), width)
         passed, n = recent_rate(summary)
-        runs = [1.0 if s == "passed" else 0.0 for s in summary.recent[-SPARK:] if s in ("passed", "failed", "error")]
+        recent = [status for status in summary.recent if status in ("passed", "failed", "error")][-SPARK:]
         end: list[Cell] = []
         if n:
             end += [(right(f"{passed}/{n}", 7), "dim"), (right(percent(passed / n), 6), "")]
-        end += [("  ", ""), (left(sparkline(runs), SPARK), token(state) or "dim"), (" ", "")]
+        end += [("  ", ""), *pulse(recent), (" " * (SPARK - len(recent) + 1), "")]
         return spread(start, end, width)
 
     def _criterion_line(self, node: Node, width: int) -> Line:

@@ -204,7 +204,7 @@ class HistoryScreen(FrameScreen):
         def show(live: list[Live]) -> None:
             chosen = [one for one in live if wanted is None or one.execution == wanted.id] or live
             if chosen:
-                self.agenteval.watch(chosen[0])
+                self.agenteval.watch_live(chosen[0])
             else:
                 self.agenteval.say("No execution is running.")
 

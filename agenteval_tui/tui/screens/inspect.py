@@ -69,6 +69,7 @@ class InspectScreen(FrameScreen):
         self._pane = "transcript"
         self._loading = ""
         self._preloaded = False
+        self._folded = False
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -145,7 +146,7 @@ class InspectScreen(FrameScreen):
         if bench.note:
             self.agenteval.say(bench.note)
         view = self.query_one("#transcript", TranscriptView)
-        view.show(bench.transcript)
+        view.show_transcript(bench.transcript)
         self._choose(_first_criterion(bench, results, criterion))
         self.retitle()
         if edit:
@@ -443,7 +444,8 @@ class InspectScreen(FrameScreen):
         self.query_one("#transcript", TranscriptView).toggle_fold()
 
     def action_fold_all(self) -> None:
-        self.query_one("#transcript", TranscriptView).fold_all()
+        self._folded = not self._folded
+        self.query_one("#transcript", TranscriptView).fold_all(self._folded)
 
     def action_raw(self) -> None:
         self._raw = not self._raw

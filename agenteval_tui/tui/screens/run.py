@@ -13,7 +13,7 @@ from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.presenters.run_rows import RunGrid, bar, run_heading, run_lines, status_cells
+from agenteval_tui.tui.presenters.run_rows import RunGrid, bar, parts_of, run_heading, run_lines, status_cells
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -21,6 +21,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.client import Attachment, Live
+    from agenteval_tui.runs.events import StreamPart
     from agenteval_tui.runs.view import ExecutionView
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
@@ -44,6 +45,8 @@ class RunScreen(FrameScreen):
         self._watched = ""
         self._follow = True
         self._cancel_asked = False
+        self._choosing = -1
+        self._stored: dict[str, list[StreamPart]] = {}
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -113,6 +116,7 @@ class RunScreen(FrameScreen):
             self._attachment = None
             await attachment.close()
         self._dirty.add("")
+        self.query_one("#keys", LineBlock).show(self._key_lines)
         self._say_end(view)
 
     def _begin(self, view: ExecutionView) -> None:
@@ -121,6 +125,7 @@ class RunScreen(FrameScreen):
         self._watched = ""
         cells = self.query_one("#cells", VirtualList)
         cells.set_source(self._grid, keep_key=self._grid.key(0) if self._grid.count() else None)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
         self.agenteval.set_running(1)
 
     def _say_end(self, view: ExecutionView) -> None:
@@ -175,7 +180,7 @@ class RunScreen(FrameScreen):
             return
         self._grid.column = self._grid.column_of(run)
         cells = self.query_one("#cells", VirtualList)
-        row = self._grid.row_of[run]
+        row = self._choosing = self._grid.row_of[run]
         if cells.cursor != row:
             cells.cursor = row
         cells.refresh_rows([row])
@@ -192,16 +197,37 @@ class RunScreen(FrameScreen):
         else:
             place = True
         at = now_ms()
+        stored = self._stored.get(run.ref.run, [])
+        if run.ended and not run.parts and not place and not stored:
+            self._fetch(run.ref.run)
         self.query_one("#heading", LineBlock).show(lambda width: [((" ", ""), *run_heading(run, at, width - 1))])
         self.query_one("#stream", LinesView).show(
-            lambda width: [((" ", ""), *line) for line in run_lines(run, width - 1)], keep_place=place
+            lambda width: [((" ", ""), *line) for line in run_lines(run, width - 1, stored)], keep_place=place
         )
+
+    def _fetch(self, run: str) -> None:
+        """The transcript of a run that ended and of which nothing streamed here, out of the history."""
+        session = self.agenteval.session
+
+        def then(parts: list[StreamPart]) -> None:
+            self._stored = {run: parts}
+            self._draw_run()
+
+        self.ask(lambda: parts_of(session.store.transcript(run)), then, group="stored")
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._view is None:
             return (), ()
         name: Line = ((f"{self._view.title}  ", ""),) if width >= 100 else ()
         return (*name, *status_cells(self._view, width)), ()
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        keys = super().keys()
+        if self._view is not None and self._view.ended is not None:
+            over = ("pause", "cancel", "more", "less", "follow")
+            keys = [key for key in keys if key[2] not in over]
+            keys[1:1] = [("l", "next run", "next_cell"), ("1", "suites", "app.go('suites')")]
+        return keys
 
     # What a person does
 
@@ -218,7 +244,9 @@ class RunScreen(FrameScreen):
         self.run_worker(send(), group="send", exit_on_error=False)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
-        """Another test: show its run in the chosen column."""
+        """Another test: show its run in the chosen column. A person who moved does not want to be moved."""
+        if event.index != self._choosing:
+            self._follow = False
         self._draw_run()
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:

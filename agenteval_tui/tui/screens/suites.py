@@ -20,8 +20,10 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import paragraph
 from agenteval_tui.tui.presenters.suite_tree import Node, Query, SuiteTree, outcome_of
 from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -49,6 +51,7 @@ class SuitesScreen(FrameScreen):
         yield self.title_bar()
         with Horizontal(id="body"):
             with Vertical(id="left"):
+                yield LineBlock(self._hint_lines, id="hint")
                 yield Input(
                     placeholder="filter: text  tag:smoke  outcome:failed  agent:x", id="filter", classes="filter"
                 )
@@ -88,6 +91,7 @@ class SuitesScreen(FrameScreen):
         view.set_empty(self._empty())
         keep = view.cursor_key
         view.set_source(tree, keep_key=keep)
+        self.query_one("#hint", LineBlock).show(self._hint_lines)
         self.retitle()
         self._show_detail()
         if not self._watching:
@@ -114,6 +118,18 @@ class SuitesScreen(FrameScreen):
             (("  A suite is a file named *.suite.yaml. Start with a sample:", "dim"),),
             (("  agenteval demo", "bold"),),
         ]
+
+    def _hint_lines(self, width: int) -> list[Line]:
+        """The first start says which key to press."""
+        tree = self._tree
+        if tree is None or not tree.overview.tests or any(suite.summaries for suite in tree.overview.suites):
+            return []
+        text = "Nothing was run yet. R runs every test, r the selected one."
+        if self.agenteval.session.on_samples():
+            text += (
+                " These are the sample suites; their agent is a rule-based program that needs no network and no key."
+            )
+        return [*(((" ", ""), *line) for line in paragraph(text, width - 2, "accent")), ()]
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._tree is None:
