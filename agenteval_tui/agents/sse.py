@@ -1,0 +1,84 @@
+"""Server-sent events out of bytes, as they arrive: any line ending, cut anywhere, broken UTF-8 or not."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One event: its name ("" when the server gave none) and its data, the lines joined by newlines."""
+
+    name: str
+    data: str
+
+
+class SseReader:
+    """Feed it bytes, get the events that are complete. Comments and ids are left out; wrong UTF-8 becomes U+FFFD.
+
+    Takes time in proportion to the bytes fed, also when a line comes in a thousand pieces. Nothing bounds the size
+    of an event: whoever feeds bytes bounds them.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._started = False
+        self._pieces: list[str] = []  # the line that has no end yet
+        self._after_return = False
+        self._name = ""
+        self._data: list[str] = []
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """The events that `data` completes."""
+        return self._take(self._decoder.decode(data))
+
+    def close(self) -> list[ServerEvent]:
+        """The end of the stream: a last event without its blank line counts (servers that hang up send such)."""
+        events = self._take(self._decoder.decode(b"", final=True))
+        if self._pieces:
+            self._line("".join(self._pieces), events)
+            self._pieces.clear()
+        self._dispatch(events)
+        return events
+
+    def _take(self, text: str) -> list[ServerEvent]:
+        events: list[ServerEvent] = []
+        if text and not self._started:
+            self._started = True
+            text = text.removeprefix("\ufeff")
+        if self._after_return and text:
+            # The carriage return at the end of the last piece ended a line; this newline belongs to it.
+            self._after_return = False
+            text = text.removeprefix("\n")
+        start = 0
+        for end in _LINE_END.finditer(text):
+            self._pieces.append(text[start : end.start()])
+            self._line("".join(self._pieces), events)
+            self._pieces.clear()
+            start = end.end()
+        if start < len(text):
+            self._pieces.append(text[start:])
+        if text.endswith("\r"):
+            self._after_return = True
+        return events
+
+    def _line(self, line: str, events: list[ServerEvent]) -> None:
+        if not line:
+            self._dispatch(events)
+            return
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            self._data.append(value)
+        elif field == "event":
+            self._name = value
+
+    def _dispatch(self, events: list[ServerEvent]) -> None:
+        if self._data:
+            events.append(ServerEvent(self._name, "\n".join(self._data)))
+        self._data = []
+        self._name = ""

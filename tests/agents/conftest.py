@@ -1,0 +1,50 @@
+"""Running an agent once, and the servers that tests talk to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
+
+from agenteval_tui.agents.interface import AgentEvent, AgentRequest
+from agenteval_tui.agents.record import Recorder
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.transcripts.model import Message, Transcript
+
+
+@dataclass
+class Ran:
+    """What one run gave."""
+
+    events: list[AgentEvent]
+    transcript: Transcript
+
+
+Run = Callable[..., Awaitable[Ran]]
+
+
+@pytest.fixture
+def run_agent(tmp_path: Path) -> Run:
+    """`await run_agent(config, "text")`: one run; keyword arguments are those of the request."""
+
+    async def run(
+        config: Mapping[str, Any], text: str = "hello", *, env: Mapping[str, str] | None = None, **request: Any
+    ) -> Ran:
+        agent = make_agent("tested", config, base_dir=tmp_path, env=env or {})
+        asked = AgentRequest(request.pop("messages", (Message("user", text),)), **request)
+        recorder, events = Recorder(asked.messages), list[AgentEvent]()
+        try:
+            async for event in agent.run(asked):
+                recorder.apply(event)
+                events.append(event)
+        finally:
+            await agent.close()
+        return Ran(events, recorder.transcript())
+
+    return run
