@@ -65,6 +65,9 @@ def json_styles(text: str, start: int, end: int) -> list[Range]:
     return found
 
 
+_DEEPEST = 60  # levels of nesting that are shown: more is an attack or an accident
+
+
 class _Writer:
     """Collects text with styles; knows how far it is."""
 
@@ -81,7 +84,9 @@ class _Writer:
 
     def value(self, value: Any, indent: str, path: str) -> None:
         start = self.size
-        if isinstance(value, Mapping) and value:
+        if len(indent) > 2 * _DEEPEST:
+            self.add("…", "dim")
+        elif isinstance(value, Mapping) and value:
             self._nested([(str(key), item) for key, item in value.items()], "{", "}", indent, path)
         elif isinstance(value, list | tuple) and value:
             self._nested([(None, item) for item in value], "[", "]", indent, path)

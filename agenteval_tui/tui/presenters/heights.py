@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 
 class Heights:
     """A list of heights with fast sums (a Fenwick tree)."""
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
-        self._heights: list[int] = []
-        self._tree: list[int] = [0]
-        for height in heights:
-            self.append(height)
+        self._heights = list(heights)
+        self._tree: list[int] = []
+        self._build()
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -25,21 +25,10 @@ class Heights:
         """All heights together."""
         return self.top(len(self._heights))
 
-    def append(self, height: int) -> None:
-        """One more at the end."""
-        self._heights.append(height)
-        index = len(self._heights)
-        total = height
-        step = 1
-        while step < (index & -index):
-            total += self._tree[index - step]
-            step <<= 1
-        self._tree.append(total)
-
-    def truncate(self, count: int) -> None:
-        """Keep the first `count`."""
-        del self._heights[count:]
-        del self._tree[count + 1 :]
+    def splice(self, start: int, stop: int, heights: Iterable[int]) -> None:
+        """Put `heights` in place of numbers `start`..`stop`. O(n), but a small one."""
+        self._heights[start:stop] = heights
+        self._build()
 
     def set(self, index: int, height: int) -> None:
         """Change one."""
@@ -70,3 +59,7 @@ class Heights:
                 rest -= self._tree[following]
             step >>= 1
         return index, rest
+
+    def _build(self) -> None:
+        sums = [0, *accumulate(self._heights)]
+        self._tree = [total - sums[index - (index & -index)] for index, total in enumerate(sums)]

@@ -314,7 +314,9 @@ class VirtualList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         focused = index == self.cursor
         line = self._source.line(index, width - GUTTER, focused=focused)
-        strip = self._palette.strip(((CURSOR if focused else " ", "accent"), *line), width).apply_style(base)
+        strip = self._palette.strip(
+            ((CURSOR if focused else " ", "accent" if self.has_focus else "dim"), *line), width
+        ).apply_style(base)
         # Cut where the cursor's background ends, so that moving the cursor repaints nothing behind it.
         span = self._span(width)
         head, tail = strip.crop(0, span), strip.crop(span, width)

@@ -1,0 +1,229 @@
+"""From raw text with styles and marks to lines: displayable, tabs expanded, signs put in, wrapped to a width."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from agenteval_tui.text.display import displayable_map
+from agenteval_tui.tui.lines import Cell, Line, wrap
+
+TAB = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Characters `start`..`end` of a raw text look like `style`.
+
+    `signs` puts brackets around them, or a caret where they are empty; `note` puts words behind them. The heavier of
+    two ranges on the same text wins. `gutter` is a sign for the margin with its style.
+    """
+
+    start: int
+    end: int
+    style: str
+    weight: int = 0
+    signs: bool = False
+    note: str = ""
+    gutter: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a block. `start`..`end`: the raw characters it shows. `soft`: the next row goes on with its line.
+
+    `fold`: this row stands for hidden ones.
+    """
+
+    cells: Line
+    start: int
+    end: int
+    soft: bool
+    gutter: tuple[str, str] | None = None
+    fold: bool = False
+
+
+def lay_out(
+    text: str,
+    start: int,
+    end: int,
+    width: int,
+    *,
+    base: str = "",
+    ranges: Sequence[Range] = (),
+    limit: int | None = None,
+) -> list[Row]:
+    """The rows of the raw characters `start`..`end` of `text`, `width` cells wide, at most `limit` of them."""
+    raw = text[start:end]
+    shown, offsets = _show(raw)
+    inside = [r for r in ranges if _touches(r, start, end, len(text))]
+    pieces: list[tuple[int, int, Range]] = []
+    insertions: list[tuple[int, int, str, str]] = []
+    for number, one in enumerate(inside):
+        first, last = max(one.start - start, 0), min(one.end - start, len(raw))
+        if offsets is not None:
+            first, last = offsets[first], offsets[last]
+        if last >= first:
+            pieces.append((first, last, one))
+            insertions.extend(_insertions(one, first, last, start, end, number, shown))
+    shown, pieces, extra = _insert(shown, pieces, insertions)
+    spans = wrap(shown, width)
+    plain = not pieces and not extra
+    back = _way_back(offsets, len(raw))
+    rows: list[Row] = []
+    sweep = _Sweep(base, pieces, extra)
+    for number, (first, last) in enumerate(spans):
+        if limit is not None and number >= limit:
+            break
+        cells: Line = ((shown[first:last], base),) if plain else sweep.cells(shown, first, last)
+        soft = number + 1 < len(spans) and "\n" not in shown[last : spans[number + 1][0]]
+        raw_first, raw_last = first, last
+        if not plain and insertions:
+            raw_first, raw_last = sweep.without_insertions(first), sweep.without_insertions(last)
+        rows.append(
+            Row(
+                cells,
+                start + back(raw_first),
+                start + back(raw_last),
+                soft,
+                None if plain else sweep.gutter(first, last),
+            )
+        )
+    return rows
+
+
+def _touches(one: Range, start: int, end: int, size: int) -> bool:
+    """Is any of the range in the piece? What stands between two pieces belongs to the later one."""
+    if one.start == end and end < size:
+        return False
+    return one.start <= end and (one.end > start or one.start >= start)
+
+
+def _show(raw: str) -> tuple[str, list[int] | None]:
+    """`raw` displayable with tabs as spaces, and where each of its characters went (None: nowhere else)."""
+    shown, offsets = displayable_map(raw)
+    if "\t" not in shown:
+        return shown, offsets
+    moved: list[int] = []
+    total = 0
+    for char in shown:
+        moved.append(total)
+        total += TAB if char == "\t" else 1
+    moved.append(total)
+    shown = shown.replace("\t", " " * TAB)
+    return shown, moved if offsets is None else [moved[offset] for offset in offsets]
+
+
+def _insertions(
+    one: Range, first: int, last: int, start: int, end: int, number: int, shown: str
+) -> Iterable[tuple[int, int, str, str]]:
+    """Brackets, caret and note of a range, as (place, order, text, style). What lies in another piece is left to it."""
+    begins = one.start >= start
+    ends = one.end <= end
+    if one.signs and first == last:
+        if begins:
+            yield first, number, "‸", one.style
+    elif one.signs:
+        if begins:
+            yield first, number + 1_000_000, "[", one.style
+        if ends:
+            yield last, -number - 1, "]", one.style
+    if one.note and ends:
+        line_end = shown.find("\n", last)
+        yield len(shown) if line_end < 0 else line_end, number, one.note, "dim" if one.gutter is None else one.gutter[1]
+
+
+def _insert(
+    shown: str, pieces: list[tuple[int, int, Range]], insertions: list[tuple[int, int, str, str]]
+) -> tuple[str, list[tuple[int, int, Range]], list[tuple[int, int, str]]]:
+    """`shown` with the insertions in it, the pieces moved, and where the insertions stand with their styles."""
+    if not insertions:
+        return shown, pieces, []
+    insertions.sort(key=lambda item: (item[0], item[1]))
+    parts: list[str] = []
+    places: list[int] = []
+    sizes: list[int] = [0]
+    extra: list[tuple[int, int, str]] = []
+    before = total = 0
+    for place, _, text, style in insertions:
+        parts += (shown[before:place], text)
+        before = place
+        extra.append((place + total, place + total + len(text), style))
+        total += len(text)
+        places.append(place)
+        sizes.append(total)
+    parts.append(shown[before:])
+
+    def moved(offset: int, *, begins: bool) -> int:
+        # What stands right at a place goes behind what is put in there when it begins, before it when it ends.
+        index = bisect_right(places, offset) if begins else bisect_left(places, offset)
+        return offset + sizes[index]
+
+    changed = [(moved(first, begins=last > first), moved(last, begins=False), one) for first, last, one in pieces]
+    return "".join(parts), changed, extra
+
+
+def _way_back(offsets: list[int] | None, size: int) -> Callable[[int], int]:
+    """From an offset in the shown text to the raw one."""
+    if offsets is None:
+        return lambda offset: min(offset, size)
+    return lambda offset: min(bisect_left(offsets, offset), size)
+
+
+class _Sweep:
+    """Which style holds where, for pieces that may overlap."""
+
+    def __init__(
+        self, base: str, pieces: Sequence[tuple[int, int, Range]], extra: Sequence[tuple[int, int, str]]
+    ) -> None:
+        self._extra = list(extra)
+        self._gutters = sorted(
+            ((first, max(last, first + 1), one.weight, one.gutter) for first, last, one in pieces if one.gutter),
+            key=lambda item: item[2],
+        )
+        edges = {0}
+        layers = sorted(
+            ((first, last, one.weight, one.style) for first, last, one in pieces if last > first), key=lambda p: p[2]
+        )
+        layers += [(first, last, 9, style) for first, last, style in extra]
+        for first, last, _, _ in layers:
+            edges.update((first, last))
+        self._edges = sorted(edges)
+        # Paint the light layers first: words of heavier ones follow in the token, and the last colour named wins.
+        tokens: list[list[str]] = [[base] if base else [] for _ in self._edges]
+        for first, last, _, style in layers:
+            for index in range(bisect_left(self._edges, first), bisect_left(self._edges, last)):
+                tokens[index].append(style)
+        self._tokens = [" ".join(words) for words in tokens]
+
+    def cells(self, text: str, first: int, last: int) -> Line:
+        """The text between `first` and `last` as cells."""
+        cells: list[Cell] = []
+        index = bisect_right(self._edges, first) - 1
+        while first < last:
+            end = self._edges[index + 1] if index + 1 < len(self._edges) else last
+            end = min(end, last)
+            if end > first:
+                cells.append((text[first:end], self._tokens[index]))
+            first = end
+            index += 1
+        return tuple(cells)
+
+    def gutter(self, first: int, last: int) -> tuple[str, str] | None:
+        """The sign of the heaviest range that touches the line."""
+        found = None
+        for begin, end, _, sign in self._gutters:
+            if begin < max(last, first + 1) and end > first:
+                found = sign
+        return found
+
+    def without_insertions(self, offset: int) -> int:
+        """The offset before anything was put in."""
+        removed = 0
+        for first, last, _ in self._extra:
+            if last <= offset:
+                removed += last - first
+            elif first < offset:
+                removed += offset - first
+        return offset - removed

@@ -1,0 +1,312 @@
+"""A transcript as a very long page: which line is at a row, where evidence and found words are. No Textual here."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.lines import Cell, Line, left, width_of
+from agenteval_tui.tui.presenters.arguments import json_styles
+from agenteval_tui.tui.presenters.block_column import BlockColumn
+from agenteval_tui.tui.presenters.block_layout import Range
+from agenteval_tui.tui.presenters.marks import SIGN_STYLES, SIGNS, STYLES, Mark
+from agenteval_tui.tui.presenters.transcript_blocks import BlockKey, blocks_of, raw_blocks
+
+MOST_MATCHES = 10_000
+
+SIGN = 1  # cells at the left edge, for the signs of evidence
+LABEL = 10  # cells of the column with roles
+TIMES = 9  # cells at the right edge, for durations
+_NARROW = 46  # below: roles stand above their text
+_ROOMY = 64  # from here: durations have a column of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Characters `start`..`end` of block `block`'s text, and the mark there (None for a found word)."""
+
+    block: int
+    start: int
+    end: int
+    mark: Mark | None = None
+
+
+class TranscriptDocument(BlockColumn):
+    """Lines of a transcript at a width. `height` and `line` agree where `settle` was called.
+
+    `places` are the marks in reading order, `matches` the found words; `current` is the one that stands out.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        *,
+        marks: Sequence[Mark] = (),
+        folds: dict[BlockKey, bool] | None = None,
+        width: int = 80,
+        raw: bool = False,
+    ) -> None:
+        """`folds`: what was folded by hand; kept up to date, so that it can be given to the next document.
+
+        `raw`: show the stored form, as JSON.
+        """
+        self.transcript = transcript
+        self.raw = raw
+        self.places: list[Place] = []
+        self.matches: list[Place] = []
+        self.current: Place | None = None
+        self._marks = tuple(marks)
+        self._query = ""
+        self._messages: list[int] = []
+        self._width = width
+        super().__init__({} if folds is None else folds, *self._columns(width))
+        self._make(0, 0)
+        self.places = self._resolved()
+
+    @property
+    def width(self) -> int:
+        """Cells that a line may take."""
+        return self._width
+
+    def set_width(self, width: int) -> None:
+        """Lay out for another width."""
+        if width != self._width:
+            self._width = width
+            self._reshape(*self._columns(width))
+
+    def update(self, transcript: Transcript) -> int:
+        """Show a transcript that grew: what is the same at its start is kept. The first block that changed."""
+        first = 0 if self.raw else _common(self.transcript, transcript)
+        self.transcript = transcript
+        start = bisect_left(self._messages, first)
+        self._make(start, first)
+        self.current = None
+        self.places = self._resolved()
+        if self._query:
+            self.matches = [*self.matches[: bisect_left(self.matches, start, key=_block)], *self._found(start)]
+        return start
+
+    def message_of(self, block: int) -> int:
+        """The message that a block belongs to (their number for what belongs to none)."""
+        return self._messages[block]
+
+    def block_of(self, message: int) -> int | None:
+        """The first block of a message or of what comes after it; None when there is nothing."""
+        block = bisect_left(self._messages, message)
+        return block if block < len(self.blocks) else None
+
+    # Lines
+
+    def line(self, row: int) -> Line:
+        """Row `row`: sign, role, text, time. () behind the end."""
+        spot = self.spot(row)
+        if spot is None:
+            return ()
+        block = self.blocks[spot.block]
+        if spot.row is None:
+            words = f"{block.label} {block.sign}".strip()
+            return self._with_aside(((" ", ""), (words or "result", block.label_style)), block.aside)
+        sign = spot.row.gutter or (" ", "")
+        if not spot.first or self._heads:
+            return (sign, (" " * self._indent, ""), *spot.row.cells)
+        if block.sign:
+            label = f"{left(block.label, 6)}{left(block.sign, LABEL - 6)}"
+        else:
+            label = left(block.label, LABEL)
+        return self._with_aside((sign, (label, block.label_style), *spot.row.cells), block.aside)
+
+    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
+        """The text (no roles) from cell `first_cell` of row `first` to `last_cell` (-1: the end) of row `last`."""
+        parts: list[str] = []
+        margin = SIGN + self._indent
+        for row in range(first, min(last + 1, self.height)):
+            spot = self.spot(row)
+            if spot is None or spot.row is None or spot.row.fold:
+                continue
+            text = "".join(cell for cell, _ in spot.row.cells)
+            begin = max(first_cell - margin, 0) if row == first else 0
+            end = len(text) if row != last or last_cell < 0 else max(last_cell - margin, 0)
+            parts.append(text[begin:end])
+            if row != last:
+                parts.append(" " if spot.row.soft else "\n")
+        return "".join(parts)
+
+    # Marks and found words
+
+    def set_marks(self, marks: Sequence[Mark]) -> None:
+        """Mark other evidence."""
+        if tuple(marks) == self._marks:
+            return
+        self._marks = tuple(marks)
+        touched = {place.block for place in self.places}
+        self.places = self._resolved()
+        if self.current is not None and self.current.mark is not None:
+            self.current = None
+        self._forget(touched | {place.block for place in self.places})
+
+    def search(self, text: str) -> int:
+        """Find `text` everywhere, in whatever case; how often it is there. "" forgets the search."""
+        touched = {place.block for place in self.matches}
+        if self.current is not None and self.current.mark is None:
+            self.current = None
+        self._query = text
+        self.matches = self._found(0)
+        self._forget(touched | {place.block for place in self.matches})
+        return len(self.matches)
+
+    def show_place(self, place: Place | None) -> int:
+        """Make `place` the current one; unfold what hides it; the row where it is (-1 for None)."""
+        self._forget({p.block for p in (self.current, place) if p is not None})
+        self.current = place
+        return -1 if place is None else self.row_at(place.block, place.start)
+
+    def next_place(self, places: Sequence[Place], row: int, direction: int) -> Place | None:
+        """The place after (1) or before (-1) the current one, or first after `row` when there is none; goes round."""
+        if not places:
+            return None
+        if self.current is not None and self.current in places:
+            return places[(places.index(self.current) + direction) % len(places)]
+        block = self.block_at(row)
+        if direction > 0:
+            return next((p for p in places if p.block >= block), places[0])
+        return next((p for p in reversed(places) if p.block <= block), places[-1])
+
+    def ranges_in(self, block: int, start: int, end: int) -> Sequence[Range]:
+        """A block's own colours, marks, found words."""
+        made: list[Range] = []
+        if self.blocks[block].make is not None:
+            body = self.body(block)
+            styles = json_styles(body.text, start, end) if self.raw else body.styles
+            low = bisect_left(styles, start, key=lambda style: style[1])
+            high = bisect_right(styles, end, key=lambda style: style[0])
+            made = [Range(*style) for style in styles[low:high]]
+        for places in (self.places, self.matches):
+            for place in places[bisect_left(places, block, key=_block) :]:
+                if place.block != block or place.start > end:
+                    break
+                if place.end >= start:
+                    made.append(self._range(place))
+        return made
+
+    # Inside
+
+    def _columns(self, width: int) -> tuple[int, bool]:
+        heads = width < _NARROW
+        self._indent = 2 if heads else LABEL
+        times = TIMES if width >= _ROOMY else 0
+        return max(width - SIGN - self._indent - times, 4), heads
+
+    def _make(self, start: int, message: int) -> None:
+        """(Re)make the blocks from number `start` on, which are those of messages `message`.."""
+        made = list(raw_blocks(self.transcript) if self.raw else blocks_of(self.transcript, message))
+        self._messages[start:] = [index for index, _ in made]
+        self._replace(start, [block for _, block in made])
+
+    def _range(self, place: Place) -> Range:
+        mark = place.mark
+        emphasis = " reverse" if place is self.current else ""
+        if mark is None:
+            return Range(place.start, place.end, "bold underline accent" + emphasis, weight=8)
+        whole = mark.span.kind != "message"
+        return Range(
+            place.start,
+            place.end,
+            STYLES[mark.kind] + emphasis,
+            weight=1 + mark.weight,
+            signs=mark.kind != "hit" and not whole,
+            note=f"  {SIGNS[mark.kind]} {mark.note}" if mark.note and whole else "",
+            gutter=(SIGNS[mark.kind], SIGN_STYLES[mark.kind]),
+        )
+
+    def _found(self, first: int) -> list[Place]:
+        found: list[Place] = []
+        if not self._query:
+            return found
+        for index in range(first, len(self.blocks)):
+            found.extend(Place(index, start, end) for start, end in _occurrences(self.text(index), self._query))
+            if len(found) >= MOST_MATCHES:
+                break
+        return found
+
+    def _resolved(self) -> list[Place]:
+        if self.raw:
+            return []
+        return sorted(self._resolve(self._marks), key=lambda p: (p.block, p.start, p.end))
+
+    def _resolve(self, marks: Iterable[Mark]) -> Iterable[Place]:
+        messages = self.transcript.messages
+        for mark in marks:
+            span = mark.span
+            if span.kind == "message":
+                block = self._index.get(("message", span.index))
+                call = messages[span.index].tool_call if 0 <= span.index < len(messages) else None
+                if block is None and call is not None:
+                    block = self._index.get(("result", call))
+                if block is not None:
+                    size = len(self.text(block))
+                    start = min(max(span.start, 0), size)
+                    yield Place(block, start, min(max(span.end, start), size), mark)
+            elif span.kind in ("tool", "arguments"):
+                block = self._index.get(("call", span.index))
+                if block is not None:
+                    yield Place(block, *self._argument(block, span.path if span.kind == "arguments" else ""), mark)
+
+    def _argument(self, block: int, path: str) -> tuple[int, int]:
+        """Where an argument stands: itself, else the nearest one around it, else the tool's name."""
+        places = self.body(block).places
+        while path:
+            if path in places:
+                return places[path]
+            path = path.rpartition(".")[0]
+        return 0, len(self.text(block).partition("\n")[0])
+
+    def _hidden_marks(self, block: int, offset: int) -> int:
+        return sum(1 for place in self.places if place.block == block and place.start >= offset)
+
+    def _with_aside(self, cells: tuple[Cell, ...], aside: Cell) -> Line:
+        room = self._width - width_of(cells) - width_of((aside,))
+        if not aside[0] or room < 1:
+            return cells
+        return (*cells, (" " * room, ""), aside)
+
+
+def _block(place: Place) -> int:
+    return place.block
+
+
+def _occurrences(text: str, words: str) -> Iterator[tuple[int, int]]:
+    """Where `words` are in `text`, in whatever case."""
+    small, wanted = text.lower(), words.lower()
+    if len(small) != len(text) or len(wanted) != len(words):
+        # A few letters change their length with their case: offsets would lie. Slower, and right.
+        for match in re.finditer(re.escape(words), text, re.IGNORECASE):
+            yield match.span()
+        return
+    start = small.find(wanted)
+    while start >= 0:
+        yield start, start + len(wanted)
+        start = small.find(wanted, start + len(wanted))
+
+
+def _common(old: Transcript, new: Transcript) -> int:
+    """The first message that is not the same in both, or whose tool calls are not."""
+    first = 0
+    for one, other in zip(old.messages, new.messages, strict=False):
+        if one is not other and one != other:
+            break
+        first += 1
+    # A call's block shows its result too, and that may come later: go back to the message that made the call.
+    changed = {
+        number
+        for number, call in enumerate(old.tool_calls)
+        if number >= len(new.tool_calls) or (call is not new.tool_calls[number] and call != new.tool_calls[number])
+    }
+    for message in (*old.messages[first:], *new.messages[first:]):
+        if message.tool_call is not None:
+            changed.add(message.tool_call)
+    if not changed:
+        return first
+    return next((i for i, m in enumerate(new.messages[:first]) if not changed.isdisjoint(m.tool_calls)), first)

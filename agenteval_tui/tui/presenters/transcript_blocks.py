@@ -1,0 +1,165 @@
+"""A transcript as blocks: one a message, its reasoning, each tool call, each result, and the error it ended with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.tui.lines import Cell
+from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
+from agenteval_tui.tui.presenters.figures import duration
+
+BlockKey = tuple[str, int]
+"""("message", index), ("reasoning", index), ("call", index), ("result", call), ("error", 0), ("raw", index)."""
+
+# Rows that a long block shows before someone unfolds it. None: as many as it has.
+_FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "raw": 400}
+FOLDED_BY_HAND = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block before it is laid out.
+
+    `make` gives the text when it is needed; `hint` is a guess at how many lines and characters that will be.
+    `text` is there already for messages. `fold` is the number of rows that it is folded to when it is longer.
+    """
+
+    key: BlockKey
+    label: str
+    label_style: str
+    style: str
+    fold: int | None
+    hint: tuple[int, int]
+    text: str | None = None
+    make: Callable[[], Body] | None = None
+    aside: Cell = ("", "")
+    sign: str = ""
+    is_step: bool = True
+    source: object = None
+
+    def body(self) -> Body:
+        """The text with its styles and places."""
+        return Body(self.text or "") if self.make is None else self.make()
+
+
+def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Block]]:
+    """The blocks of messages `first`.. in reading order, each with the index of its message; then what is left over.
+
+    A result stands right below its call, wherever its message came. Calls that no message made, and the error, come
+    last (with the number of messages as their index).
+    """
+    messages = transcript.messages
+    calls = transcript.tool_calls
+    answers = {m.tool_call: i for i, m in enumerate(messages) if m.role == "tool" and m.tool_call is not None}
+    turns = _turns(transcript)
+    made: set[int] = set()
+    for index in range(len(messages)):
+        made.update(messages[index].tool_calls)
+    for index in range(first, len(messages)):
+        message = messages[index]
+        for block in _message(index, message, turns.get(index)):
+            yield index, block
+        for number in message.tool_calls:
+            if number < len(calls):
+                for block in _call(number, calls[number], answers.get(number), messages):
+                    yield index, block
+    for number, call in enumerate(calls):
+        if number not in made:
+            for block in _call(number, call, answers.get(number), messages):
+                yield len(messages), block
+    if transcript.error is not None:
+        error = transcript.error
+        text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
+        yield len(messages), Block(("error", 0), "error", "error", "error", None, _size(text), text, sign="!")
+
+
+def raw_blocks(transcript: Transcript) -> Iterator[tuple[int, Block]]:
+    """The transcript's stored form, a block a message and a tool call, as JSON."""
+    for index, message in enumerate(transcript.messages):
+        make = _raw(Transcript(messages=(message,)), "messages")
+        hint = (4 + 2 * len(message.tool_calls), len(message.content) + len(message.reasoning))
+        yield index, Block(("raw", index), f"[{index}]", "dim", "", _FOLDED["raw"], hint, make=make)
+    offset = len(transcript.messages)
+    for number, call in enumerate(transcript.tool_calls):
+        make = _raw(Transcript(tool_calls=(call,)), "tool_calls")
+        hint = (7, len(call.result or ""))
+        yield offset, Block(("raw", offset + number), f"call {number}", "dim", "", _FOLDED["raw"], hint, make=make)
+    last = offset + len(transcript.tool_calls)
+    yield offset, Block(("raw", last), "run", "dim", "", None, (20, 400), make=_raw_rest(transcript))
+
+
+def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Block]:
+    if message.role == "tool" and message.tool_call is not None:
+        return
+    timing = (duration(turn_ms), "dim")
+    if message.reasoning:
+        yield Block(
+            ("reasoning", index), "reasoning", "reasoning", "reasoning italic", _FOLDED["reasoning"],
+            _size(message.reasoning), message.reasoning, aside=timing, is_step=not message.content, source=message,
+        )  # fmt: skip
+        timing = ("", "")
+    if message.role == "tool":
+        yield Block(
+            ("message", index), "tool", "role-tool", "", _FOLDED["result"], _size(message.content), message.content,
+            sign="◂", aside=("answers no call", "dim"), source=message,
+        )  # fmt: skip
+    elif message.content or not (message.reasoning or message.tool_calls):
+        style = "dim" if message.role == "system" else ""
+        yield Block(
+            ("message", index), message.role, _role_style(message.role), style, _FOLDED.get(message.role),
+            _size(message.content), message.content, aside=timing, source=message,
+        )  # fmt: skip
+
+
+def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Message, ...]) -> Iterator[Block]:
+    arguments = call.arguments
+    lines = 1 + (len(arguments) if isinstance(arguments, dict) else bool(arguments))
+    if call.malformed:
+        aside = ("arguments are no JSON", "error")
+    elif call.status == "pending":
+        aside = ("no answer", "dim")
+    else:
+        aside = (duration(call.duration_ms), "dim")
+    yield Block(
+        ("call", number), "tool", "role-tool", "", _FOLDED["call"], (lines, 0), sign="▸", aside=aside,
+        make=lambda: call_body(call.name, arguments), source=call,
+    )  # fmt: skip
+    text = call.result if answer is None else messages[answer].content
+    if text is None:
+        return
+    failed = call.status == "error"
+    yield Block(
+        ("result", number), "", "role-tool", "error" if failed else "", _FOLDED["result"], _size(text), text,
+        sign="◂", aside=("error", "error") if failed else ("", ""), is_step=False, source=call,
+    )  # fmt: skip
+
+
+def _turns(transcript: Transcript) -> dict[int, float]:
+    """How long each turn of the model took, by message: the recorder names its steps "turn 1", "turn 2", ..."""
+    turns = [step.duration_ms for step in transcript.timing.steps if step.name.startswith("turn ")]
+    spoken = [index for index, message in enumerate(transcript.messages) if message.role == "assistant"]
+    # The conversation that was given may hold answers too: the turns that were measured are the last ones.
+    return dict(zip(reversed(spoken), reversed(turns), strict=False))
+
+
+def _role_style(role: str) -> str:
+    return {"user": "role-user", "assistant": "role-assistant bold", "tool": "role-tool"}.get(role, "dim")
+
+
+def _size(text: str) -> tuple[int, int]:
+    return text.count("\n") + 1, len(text)
+
+
+def _raw(part: Transcript, name: str) -> Callable[[], Body]:
+    return lambda: json_body(to_json(part)[name][0])
+
+
+def _raw_rest(transcript: Transcript) -> Callable[[], Body]:
+    bare = Transcript(
+        (), (), transcript.timing, transcript.usage, transcript.model, transcript.finish_reason,
+        transcript.final_output, transcript.error,
+    )  # fmt: skip
+    return lambda: json_body({k: v for k, v in to_json(bare).items() if k not in ("messages", "tool_calls")})
