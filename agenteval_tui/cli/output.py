@@ -36,7 +36,7 @@ class Output:
 
     def __init__(self, stream: IO[str], env: Mapping[str, str] | None = None, *, silent: bool = False) -> None:
         env = os.environ if env is None else env
-        self._stream = stream
+        self.stream = stream
         self._silent = silent
         self.is_terminal = _is_terminal(stream)
         able = self.is_terminal and env.get("TERM", "") not in ("", "dumb")
@@ -72,7 +72,7 @@ class Output:
     def flush(self) -> None:
         """Hand over what waits."""
         try:
-            self._stream.flush()
+            self.stream.flush()
         except BrokenPipeError:
             self._reader_gone()
 
@@ -92,9 +92,9 @@ class Output:
         if self._silent:
             return
         try:
-            self._stream.write(text)
+            self.stream.write(text)
             if self.is_terminal:
-                self._stream.flush()
+                self.stream.flush()
         except BrokenPipeError:
             self._reader_gone()
 
@@ -102,7 +102,7 @@ class Output:
         self._silent = True
         # What Python still holds for the pipe would fail at exit, with a traceback.
         try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
         except (OSError, ValueError):
             return
 

@@ -1,0 +1,84 @@
+"""An execution as JUnit XML: a test suite each suite, a test case each run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from agenteval_tui.exchange.results_json import iso
+from agenteval_tui.grading.explain import explain, render_text
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.text.display import displayable
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+_OUTPUT = 20_000  # characters of an answer that a report keeps
+
+
+def junit_xml(store: Store, execution: ExecutionRow) -> str:
+    """The report as text. `failure` and `error` hold the same explanation as the screens show."""
+    suites: dict[str, list[RunRow]] = {}
+    for row in store.runs_of_execution(execution.id):
+        suites.setdefault(row.suite_name, []).append(row)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    every = [row for rows in suites.values() for row in rows]
+    lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every)}>")
+    for name, rows in suites.items():
+        stamp = iso(execution.started_ms) or ""
+        lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows)} timestamp={_attribute(stamp)}>")
+        for row in rows:
+            lines.extend(_case(store, row))
+        lines.append("  </testsuite>")
+    lines.append("</testsuites>")
+    return "\n".join(lines) + "\n"
+
+
+def _case(store: Store, row: RunRow) -> list[str]:
+    name = row.test_name + (f" [{row.variation}]" if row.variation else "")
+    name += f" #{row.repetition}" if row.repetition > 1 else ""
+    attributes = {
+        "classname": f"{row.suite_name}.{row.test_id}",
+        "name": name,
+        "time": f"{(row.duration_ms or 0) / 1000:.3f}",
+    }
+    head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
+    if row.status == "passed":
+        return [head + "/>"]
+    return [head + ">", *_ending(store, row), "    </testcase>"]
+
+
+def _ending(store: Store, row: RunRow) -> list[str]:
+    message = _attribute(row.why or row.error_message or row.status)
+    if row.status in ("failed", "error"):
+        results = [one for one in store.results(row.id) if one.outcome is not Outcome.PASSED]
+        said = render_text(explain(results)) or row.error_message
+        tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
+        output = store.transcript(row.id).final_output[:_OUTPUT]
+        return [
+            f"      <{tag} message={message} type={_attribute(kind)}>{_text(said)}</{tag}>",
+            f"      <system-out>{_text(output)}</system-out>",
+        ]
+    return [f"      <skipped message={message}/>"]
+
+
+def _counts(rows: Sequence[RunRow]) -> str:
+    counts: Mapping[str, int | float] = {
+        "tests": len(rows),
+        "failures": sum(row.status == "failed" for row in rows),
+        "errors": sum(row.status == "error" for row in rows),
+        "skipped": sum(row.status not in ("passed", "failed", "error") for row in rows),
+    }
+    seconds = sum(row.duration_ms or 0 for row in rows) / 1000
+    return "".join(f' {key}="{value}"' for key, value in counts.items()) + f' time="{seconds:.3f}"'
+
+
+# XML has no word for most control characters; `displayable` gives them their pictures.
+def _text(text: str) -> str:
+    return escape(displayable(text))
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(displayable(text))

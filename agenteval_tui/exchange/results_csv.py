@@ -1,0 +1,49 @@
+"""An execution as CSV: a line each run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from agenteval_tui.exchange.results_json import iso
+from agenteval_tui.history.rows import ExecutionRow
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+COLUMNS = (
+    "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",
+    "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
+)  # fmt: skip
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def results_csv(store: Store, execution: ExecutionRow) -> str:
+    """The table as text, lines ended as RFC 4180 has them.
+
+    A text that a spreadsheet would take for a formula gets a leading apostrophe: an agent's answer is data.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    for row in store.runs_of_execution(execution.id):
+        answer = store.transcript(row.id).final_output
+        texts = [row.suite_name, row.test_id, row.test_name, row.variation]
+        writer.writerow(
+            [
+                execution.id, row.id, *map(_cell, texts), row.row, row.repetition, _cell(row.agent), row.status,
+                _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
+                _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
+            ]
+        )  # fmt: skip
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    text = text.replace("\0", "\ufffd")
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

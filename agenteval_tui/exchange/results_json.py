@@ -1,0 +1,99 @@
+"""An execution as one JSON document: what `agenteval run --json` writes and `agenteval show --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+VERSION = 1
+
+
+def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
+    """The execution with all its runs in the order of the plan, as JSON data.
+
+    `{"version", "execution", "title", "suite", "status", "started", "finished", "summary", "runs": [...]}`. Times are
+    ISO 8601 in UTC; null where there is none.
+    """
+    rows = store.runs_of_execution(execution.id)
+    return {
+        "version": VERSION,
+        "execution": execution.id,
+        "title": execution.title,
+        "kind": execution.kind,
+        "suite": execution.suites,
+        "status": execution.status,
+        "message": execution.message,
+        "started": iso(execution.started_ms),
+        "finished": iso(execution.finished_ms),
+        "summary": summary(execution, rows),
+        "runs": [run_document(store, row) for row in rows],
+    }
+
+
+def summary(execution: ExecutionRow, rows: Sequence[RunRow]) -> dict[str, Any]:
+    """How many tests and runs there are, and how they ended."""
+    tests = len({(row.suite_key, row.test_id) for row in rows})
+    return {
+        "tests": tests,
+        "runs": execution.runs,
+        "passed": execution.passed,
+        "failed": execution.failed,
+        "error": execution.errors,
+        "skipped": execution.skipped,
+        "cancelled": execution.cancelled,
+        "needs_review": execution.needs_review,
+        "input_tokens": execution.input_tokens,
+        "output_tokens": execution.output_tokens,
+        "cost": execution.cost,
+    }
+
+
+def run_document(store: Store, row: RunRow) -> dict[str, Any]:
+    """One run: what it was, how it ended, what each criterion said, what the agent did."""
+    return run_data(row, store.results(row.id), store.transcript(row.id))
+
+
+def run_data(row: RunRow, results: Sequence[CriterionResult], transcript: Transcript) -> dict[str, Any]:
+    """The same from its parts."""
+    did = to_json(transcript)
+    return {
+        "run": row.id,
+        "suite": row.suite_name,
+        "test": row.test_id,
+        "test_name": row.test_name,
+        "variation": row.variation,
+        "row": row.row,
+        "repetition": row.repetition,
+        "agent": row.agent,
+        "tags": list(row.tags),
+        "outcome": row.status,
+        "score": row.score,
+        "why": row.why,
+        "warnings": row.warnings,
+        "started": iso(row.started_ms),
+        "duration_ms": row.duration_ms,
+        "attempts": row.attempts,
+        "criteria": [result_to_json(result) for result in results],
+        "final_output": transcript.final_output,
+        "tool_calls": did["tool_calls"],
+        "usage": did["usage"],
+        "timing": did["timing"],
+        "error": did["error"],
+    }
+
+
+def iso(milliseconds: int | None) -> str | None:
+    """ISO 8601, UTC, to the millisecond."""
+    if milliseconds is None:
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
