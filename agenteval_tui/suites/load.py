@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agenteval_tui.suites import model
 from agenteval_tui.suites.decode import WRONG, head_of, kind_of, read_model, reader_of, unknown_key
 from agenteval_tui.suites.places import LineIndex
-from agenteval_tui.suites.yaml_tree import Mapping, Node, Scalar, Sequence, compose, is_null, resolve
+from agenteval_tui.suites.yaml_tree import Mapping, Node, Report, Scalar, Sequence, compose, is_null, resolve
 from agenteval_tui.text.problems import AgentevalError, Problem, Severity
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
 class _Reading:
     """One pass over a suite's tree. Each test and agent is checked by itself, so that one error costs one test."""
 
-    def __init__(self, path: Path, report: Any) -> None:
+    def __init__(self, path: Path, report: Report) -> None:
         self.path = path
         self.report = report
         self.test_nodes: dict[str, Node] = {}
@@ -269,22 +269,24 @@ class _Reading:
             return []
         tests = []
         for number, item in enumerate(listed.items, 1):
-            test = self._test(item, number)
+            # Where YAML breaks off, the item before is often only half of what was meant: it is not blamed.
+            half = not whole and item is listed.items[-1]
+            test = self._test(item, number, _nothing if half else self.report)
             if test is not None:
                 tests.append(test)
         return tests
 
-    def _test(self, item: Node, number: int) -> model.Test | None:
+    def _test(self, item: Node, number: int, report: Report) -> model.Test | None:
         label = test_label(item, number)
-        test = read_model(model.Test, item, label, self.report)
-        identity = self._identity(item, label)
+        test = read_model(model.Test, item, label, report)
+        identity = self._identity(item, label, report)
         if identity is None or test is None:
             return None
         test.id, name = identity
         test.name = test.name.strip() or name
         return test
 
-    def _identity(self, item: Node, label: str) -> tuple[str, str] | None:
+    def _identity(self, item: Node, label: str, report: Report) -> tuple[str, str] | None:
         """(id, name) of a test. The id is claimed: a second test with it is wrong even if the first one is."""
         node = resolve(item)
         if not isinstance(node, Mapping):
@@ -295,7 +297,7 @@ class _Reading:
         if id_node is not None and own_id:
             start, end = id_node.start, id_node.end
             if not _ID.fullmatch(own_id):
-                self.report(
+                report(
                     "wrong-value",
                     start,
                     end,
@@ -306,19 +308,17 @@ class _Reading:
         elif name:
             own_id = slug(name)
             if not own_id:
-                self.report(
-                    "missing-required", start, end, f"no id can be made from the name of {label}", "add `id: ...`"
-                )
+                report("missing-required", start, end, f"no id can be made from the name of {label}", "add `id: ...`")
                 return None
         else:
             if (id_node is None or is_null(id_node)) and (name_node is None or is_null(name_node) or not name):
-                self.report("missing-required", start, end, f"{label} has no name", "add `name: ...`")
+                report("missing-required", start, end, f"{label} has no name", "add `name: ...`")
             return None
         assert own_id is not None
         folded = own_id.casefold()
         if folded in self.test_nodes:
             made = "" if id_node is not None and _text_of(id_node) else " (made from its name)"
-            self.report(
+            report(
                 "duplicate-id",
                 start,
                 end,
@@ -328,6 +328,10 @@ class _Reading:
             return None
         self.test_nodes[folded] = item
         return own_id, name or own_id
+
+
+def _nothing(*_: Any) -> None:
+    """A report to nobody."""
 
 
 _ID = re.compile(r"\w[\w.-]{0,199}")
@@ -375,7 +379,7 @@ def _text_of(node: Node | None) -> str | None:
     return real.text if isinstance(real, Scalar) else None
 
 
-def read_agents(node: Node, report: Any) -> dict[str, model.AgentConfig]:
+def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
     """`agents:` of a suite or of agents.yaml; those that are right."""
     if is_null(node):
         return {}

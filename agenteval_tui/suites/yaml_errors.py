@@ -31,7 +31,7 @@ _SAYINGS: list[tuple[str, str, str]] = [
     (r"expected <document start>|did not find expected <document start>", "the document has ended before this line",
      "check the indentation of this line"),
     (r"block sequence entries are not allowed", "a list can't begin here", "begin the list on a new line"),
-    (r"expected chomping or indentation|expected a comment or a line break",
+    (r"expected chomping or indentation|expected a? ?comment or a? ?line break",
      "only a comment may follow `|` or `>` on its line", "begin the text on the next line"),
     (r"wrongly indented line|found a tab", "a line of this text is indented less than it should be",
      "indent all lines of the text alike"),

@@ -92,6 +92,7 @@ class _Open:
     anchor: str | None
     key: Scalar | None = None  # of a mapping: the key whose value comes next
     skip: bool = False  # the key is a second one, or no text: its value is read and forgotten
+    braces: bool = False  # a text that was meant to begin with {{
     keys: set[str] = field(default_factory=set)
     merges: list[Node] = field(default_factory=list)
 
@@ -141,6 +142,7 @@ class _Composer:
         self.stack: list[_Open] = []
         self.anchors: dict[str, Scalar | Sequence | Mapping | None] = {}
         self.aliased = 0
+        self.said_until = -1
 
     def run(self) -> None:
         import yaml
@@ -187,6 +189,8 @@ class _Composer:
         from agenteval_tui.suites.yaml_errors import explain
 
         start, end, message, fix = explain(error, self.text)
+        if start <= self.said_until:
+            return  # what follows from unquoted braces on this line
         self.report("syntax", start, end, message, fix)
 
     def _scalar(self, event: Any) -> None:
@@ -228,6 +232,10 @@ class _Composer:
         done = self.stack.pop()
         node = done.node
         node.end = max(event.end_mark.index, node.end)
+        if done.braces:
+            # Said already; read on as if the quotes were there.
+            self._add(Scalar(self.text[node.start : node.end], node.start, node.end, '"'))
+            return
         if isinstance(node, Mapping):
             for merged in done.merges:
                 self._merge(node, merged, done.keys)
@@ -289,7 +297,14 @@ class _Composer:
 
     def _key(self, top: _Open, node: Node) -> None:
         key = resolve(node)
-        if not isinstance(key, Scalar):
+        if not isinstance(key, Scalar) and self.text.startswith("{{", top.node.start):
+            start, end = top.node.start, node.end + 1
+            self.report(
+                "wrong-type", start, end, "a text that begins with {{ needs quotes", f'write "{self._line_rest(start)}"'
+            )
+            self.said_until = max(self.text.find("\n", start), start)
+            top.skip = top.braces = True
+        elif not isinstance(key, Scalar):
             self.report(
                 "wrong-type",
                 node.start,
@@ -310,6 +325,10 @@ class _Composer:
         else:
             top.keys.add(key.text)
             top.key = key if node is key else Scalar(key.text, node.start, node.end, '"')
+
+    def _line_rest(self, start: int) -> str:
+        rest = self.text[start : self.text.find("\n", start) if "\n" in self.text[start:] else None].strip()
+        return rest if len(rest) <= 60 and '"' not in rest and "}}" in rest and "#" not in rest else "{{...}}"
 
     def _merge(self, into: Mapping, source: Node, keys: set[str]) -> None:
         node = resolve(source)

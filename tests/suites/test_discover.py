@@ -1,0 +1,106 @@
+"""Finding suites, and noticing that they changed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.json_schema import suite_schema
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.watch import watch
+from agenteval_tui.text.problems import AgentevalError
+
+TEST = "- {name: Test %d, prompt: p, criteria: [{name: a, prototype_class: TextResponse, config_uxon: '{}'}]}\n"
+
+
+def write(path: Path, text: str = "tests:\n" + TEST % 1) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_suites_are_found_sorted_and_once(tmp_path: Path) -> None:
+    for name in ("b.suite.yaml", "a/suite.yaml", "a/x.suite.yml", ".hidden/suite.yaml", "node_modules/suite.yaml",
+                 "a/other.yaml", "a/.y.suite.yaml"):  # fmt: skip
+        write(tmp_path / name)
+    (tmp_path / "a" / "loop").symlink_to(tmp_path)
+    (tmp_path / "a" / "self").symlink_to(tmp_path / "a")
+    (tmp_path / "c.suite.yaml").symlink_to(tmp_path / "b.suite.yaml")
+    (tmp_path / "gone.suite.yaml").symlink_to(tmp_path / "nowhere")
+    found = [str(path.relative_to(tmp_path)) for path in discover([tmp_path])]
+    assert found == ["a/suite.yaml", "a/x.suite.yml", "b.suite.yaml"]
+    assert discover([tmp_path / "a" / "other.yaml", tmp_path / "a" / "other.yaml"]) == [tmp_path / "a" / "other.yaml"]
+    with pytest.raises(AgentevalError, match="no such file or folder"):
+        discover([tmp_path / "nowhere"])
+
+
+def test_ten_thousand_tests_in_one_folder(tmp_path: Path) -> None:
+    for number in range(100):
+        lines = "".join(TEST % (100 * number + one) for one in range(100))
+        write(tmp_path / f"{number}.suite.yaml", "tests:\n" + lines)
+    loaded = [load_suite(path) for path in discover([tmp_path])]
+    assert all(one.ok for one in loaded)
+    assert len({test.id for one in loaded if one.suite for test in one.suite.tests}) == 10_000
+
+
+async def test_changes_are_noticed_however_a_file_is_written(tmp_path: Path) -> None:
+    suite = write(tmp_path / "folder" / "a.suite.yaml")
+    single = write(tmp_path / "other" / "single.yaml")
+    stop = asyncio.Event()
+    seen: set[Path] = set()
+    started = asyncio.Event()
+
+    async def look() -> None:
+        async for changed in watch([tmp_path / "folder", single], stop=stop, debounce_ms=50):
+            seen.update(changed)
+            started.set()
+
+    async def until(path: Path, text: str, *, replace: bool = False) -> None:
+        """Write until it was noticed: the watching begins at a moment that nobody tells."""
+        while path not in seen:
+            if replace:
+                write(path.with_name("new.tmp"), text).replace(path)
+            else:
+                write(path, text)
+            await asyncio.sleep(0.05)
+
+    task = asyncio.create_task(look())
+    try:
+        async with asyncio.timeout(60):
+            await until(suite, "tests: []\n")
+            await until(single, "tests: []\n", replace=True)
+            await until(tmp_path / "folder" / "deep" / "suite.yaml", "tests: []\n")
+            await until(tmp_path / "folder" / ".env", "A=1\n")
+    finally:
+        stop.set()
+        await task
+    assert not any(path.suffix == ".tmp" for path in seen)
+
+
+def test_the_json_schema_accepts_what_is_right_and_refuses_what_is_not() -> None:
+    schema = suite_schema()
+    assert json.loads(json.dumps(schema)) == schema
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    good = """
+name: 5
+agents: {a: {kind: openai, model: m, tools: tools.yaml, anything: 1}}
+tests:
+- {name: n, prompt: no, description: , criteria: [{name: a, prototype_class: T, config_uxon: {metrics: []}}]}
+- {id: x, turns: [a], criteria: [{name: a, expected_value: 5, prototype_class: T, config_uxon: "{}", weight: 2}]}
+"""
+    assert not list(validator.iter_errors(yaml.safe_load(good)))
+    for wrong in (
+        "tests: [{name: n, criteria: [{name: a, prototype_class: T, config_uxon: x}]}]",
+        "tests: [{name: n, prompt: p, criteria: []}]",
+        "tests: [{name: n, promt: p, prompt: p, criteria: [{name: a, prototype_class: T, config_uxon: x}]}]",
+        "tests: [{name: n, prompt: p, category: happy, criteria: [{name: a, prototype_class: T, config_uxon: x}]}]",
+        "name: x",
+    ):
+        assert list(validator.iter_errors(yaml.safe_load(wrong))), wrong
