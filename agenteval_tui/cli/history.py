@@ -1,0 +1,130 @@
+"""`agenteval history`: executions and runs, newest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
+from agenteval_tui.exchange.results_json import iso
+from agenteval_tui.text.display import one_line
+
+_OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
+
+
+@click.command("history")
+@click.argument("search", required=False, default="")
+@click.option("--runs", is_flag=True, help="List runs, not executions.")
+@click.option("--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only runs that ended so.")
+@click.option("--test", "test_id", default="", metavar="ID", help="Only runs of this test.")
+@click.option("--agent", default="", metavar="A", help="Only runs of this agent.")
+@click.option("--kind", type=click.Choice(("run", "import")), default=None, help="Only what was run, or imported.")
+@click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="At most N lines (default 20).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    search: str,
+    runs: bool,
+    outcomes: tuple[str, ...],
+    test_id: str,
+    agent: str,
+    kind: str | None,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """List what was run, newest first. SEARCH finds words in prompts, answers and tool calls.
+
+    With a search or a filter, executions that hold such a run are listed, or with --runs the runs themselves.
+    """
+    from agenteval_tui.history.rows import RunFilter
+
+    wanted = RunFilter(text=search, outcomes=outcomes, test_id=test_id, agent=agent, kind=kind or "")
+    with invocation.store() as store:
+        ids = store.run_ids(wanted) if runs else store.execution_ids(wanted)
+        shown = ids[:limit]
+        if runs:
+            rows = store.run_rows(shown)
+            data = [_run_data(row) for row in rows]
+        else:
+            executions = store.execution_rows(shown)
+            data = [_execution_data(row) for row in executions]
+            times = [moment(row.started_ms) for row in executions]
+    if as_json:
+        invocation.out.json(data)
+        return 0
+    if not data:
+        empty = wanted == RunFilter()
+        invocation.out.line("nothing was run yet: try `agenteval demo`" if empty else "no run fits")
+        return 0
+    for number, one in enumerate(data):
+        if runs:
+            _print_run(invocation.out, one)
+        else:
+            _print_execution(invocation.out, one, times[number])
+    if len(ids) > limit:
+        what = "run" if runs else "execution"
+        invocation.out.line((f"{len(data)} of {plural(len(ids), what)}; --limit shows more", "dim"))
+    return 0
+
+
+def _execution_data(row: Any) -> dict[str, Any]:
+    names = ("runs", "passed", "failed", "errors", "skipped", "cancelled", "needs_review", "cost")
+    return {
+        "execution": row.id,
+        "title": row.title,
+        "kind": row.kind,
+        "status": row.status,
+        "message": row.message,
+        "started": iso(row.started_ms),
+        "finished": iso(row.finished_ms),
+        "suites": row.suites,
+        "agents": row.agents,
+        **{name: getattr(row, name) for name in names},
+    }
+
+
+def _run_data(row: Any) -> dict[str, Any]:
+    return {
+        "run": row.id,
+        "execution": row.execution_id,
+        "suite": row.suite_name,
+        "test": row.test_id,
+        "variation": row.variation,
+        "repetition": row.repetition,
+        "agent": row.agent,
+        "outcome": row.status,
+        "score": row.score,
+        "why": row.why,
+        "started": iso(row.started_ms),
+        "duration_ms": row.duration_ms,
+        "prompt": row.prompt_head,
+        "output": row.output_head,
+    }
+
+
+def _print_execution(out: Output, one: dict[str, Any], started: str) -> None:
+    ends = [f"{one['passed']} passed"] + [
+        f"{one[key]} {word}" for key, word in (("failed", "failed"), ("errors", "in error")) if one[key]
+    ]
+    bad = one["failed"] or one["errors"]
+    status = "" if one["status"] == "finished" else f"  {one['status']}"
+    out.line(
+        (one["execution"][:10], "dim"),
+        f"  {started}  {one_line(one['title'], 48):<48}  ",
+        (", ".join(ends), "bad" if bad else "good"),
+        f" of {one['runs']}",
+        (status, "warn"),
+    )
+
+
+def _print_run(out: Output, one: dict[str, Any]) -> None:
+    why = one_line(one["why"], 80) if one["outcome"] != "passed" else one_line(one["output"], 80)
+    out.line(
+        (SIGNS.get(one["outcome"], "·"), STYLES.get(one["outcome"], "dim")),
+        f" {one['run']}  {one_line(one['test'], 30):<30} {duration(one['duration_ms']):>8}  ",
+        (why, "dim"),
+    )

@@ -1,0 +1,139 @@
+"""`agenteval show`: an execution with its runs, or one run with its transcript and evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.explained import print_facts
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.transcripts.model import Transcript
+
+_LONGEST_RESULT = 600
+
+
+@click.command("show")
+@click.argument("reference", default="last")
+@click.option("--transcript", "only_transcript", is_flag=True, help="The transcript alone (of a run).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, reference: str, only_transcript: bool, as_json: bool) -> int:
+    """Show REFERENCE: an execution or a run, by id or a part of it; `last` is the newest execution (the default)."""
+    with invocation.store() as store:
+        execution, run = find(store, reference)
+        if run is None:
+            assert execution is not None
+            if only_transcript:
+                raise AgentevalError("an execution has many transcripts", where=reference, mend="name one of its runs")
+            return _show_execution(invocation.out, store, execution, as_json)
+        return _show_run(invocation.out, store, run, as_json, only_transcript)
+
+
+def find(store: Store, reference: str) -> tuple[ExecutionRow | None, RunRow | None]:
+    """The execution or the run that `reference` names. Raises `AgentevalError` when it is neither."""
+    try:
+        return store.execution(reference), None
+    except AgentevalError as no_execution:
+        try:
+            return None, store.run(reference)
+        except AgentevalError as no_run:
+            if "several" in no_run.what or "more than one" in no_run.what:
+                raise
+            raise AgentevalError(
+                f"there is no execution and no run {reference!r} in the history",
+                mend="`agenteval history` and `agenteval history --runs` list them",
+            ) from no_execution
+
+
+def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json: bool) -> int:
+    if as_json:
+        from agenteval_tui.exchange.results_json import execution_document
+
+        out.json(execution_document(store, execution))
+        return 0
+    out.line((one_line(execution.title), "bold"), (f"  {execution.id}", "dim"))
+    agents = f", agents {one_line(execution.agents)}" if execution.agents else ""
+    out.line((f"{moment(execution.started_ms)}, {execution.kind}, {execution.status}{agents}", "dim"))
+    if execution.message:
+        out.line((execution.message, "warn"))
+    for row in store.runs_of_execution(execution.id):
+        name = row.test_id + (f" [{row.variation}]" if row.variation else "")
+        out.line(
+            (SIGNS.get(row.status, "·"), STYLES.get(row.status, "dim")),
+            f" {row.id}  {one_line(name, 36):<36} {row.repetition:>3} {duration(row.duration_ms):>8}  ",
+            (one_line(row.why, 100), "dim"),
+        )
+    out.line(f"{execution.passed} passed, {execution.failed} failed, {execution.errors} in error of {execution.runs}")
+    return 0
+
+
+def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transcript: bool) -> int:
+    transcript = store.transcript(row.id)
+    results = store.results(row.id)
+    if as_json:
+        from agenteval_tui.transcripts.codec import to_json
+
+        document: dict[str, Any] = to_json(transcript)
+        if not only_transcript:
+            from agenteval_tui.exchange.results_json import run_data
+
+            document = {"version": 1, **run_data(row, results, transcript), "transcript": document}
+        out.json(document)
+        return 0
+    from agenteval_tui.grading.explain import explain
+
+    if not only_transcript:
+        out.line((one_line(row.test_name), "bold"), (f"  {row.id}", "dim"))
+        out.line(
+            (row.status, STYLES.get(row.status, "dim")),
+            (
+                f", {row.test_id}, repetition {row.repetition}, agent {one_line(row.agent)}, {moment(row.started_ms)}"
+                f" {duration(row.duration_ms)}",
+                "dim",
+            ),
+        )
+        if row.error_message:
+            out.line((f"{row.error_kind}: {row.error_message}", "broken"))
+        out.line()
+    print_transcript(out, transcript)
+    if not only_transcript and results:
+        out.line()
+        print_facts(out, explain(results), 0)
+    return 0
+
+
+def print_transcript(out: Output, transcript: Transcript) -> None:
+    """Messages in order, tool calls with their arguments where they were made, results cut to what can be read."""
+    from agenteval_tui.transcripts.codec import arguments_text
+
+    for number, message in enumerate(transcript.messages, 1):
+        out.line((f"{number} {message.role}", "bold"))
+        if message.reasoning:
+            _indented(out, f"({message.reasoning})", dim=True)
+        if message.role == "tool":
+            cut = len(message.content) > _LONGEST_RESULT
+            _indented(out, message.content[:_LONGEST_RESULT] + ("…" if cut else ""), dim=True)
+        elif message.content:
+            _indented(out, message.content)
+        for index in message.tool_calls:
+            call = transcript.tool_calls[index]
+            failed = "  (failed)" if call.status == "error" else ""
+            out.line(f"   → {one_line(call.name)} {one_line(arguments_text(call))}", (failed, "bad"))
+    if transcript.error is not None:
+        out.line((f"{transcript.error.kind}: {transcript.error.message}", "broken"))
+    calls = plural(len(transcript.tool_calls), "tool call")
+    out.line((f"{plural(len(transcript.messages), 'message')}, {calls}", "dim"))
+
+
+def _indented(out: Output, text: str, *, dim: bool = False) -> None:
+    for line in text.splitlines():
+        out.line((f"   {line}", "dim" if dim else ""))

@@ -1,0 +1,76 @@
+"""`agenteval stats`: pass rates with intervals, pass@k and pass^k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, duration, percent, plural
+from agenteval_tui.text.display import one_line
+
+_MOST_K = 6
+
+
+@click.command("stats")
+@click.argument("execution", required=False)
+@click.option("--last", is_flag=True, help="The newest execution (the default).")
+@click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, execution: str | None, last: bool, count_errors: bool, as_json: bool) -> int:
+    """Figures of EXECUTION (an id or its beginning, or `last`), by test and over all tests.
+
+    Intervals are 95 %: Wilson's for a test; over tests they are clustered by test, because repetitions of one test
+    are not independent. Errors are counted apart.
+    """
+    from agenteval_tui.analysis.summary import execution_stats
+
+    if execution and last:
+        raise click.UsageError("give an execution or --last, not both")
+    with invocation.store() as store:
+        row = store.execution(execution or "last")
+        stats = execution_stats(store.runs_of_execution(row.id), count_errors=count_errors)
+    if as_json:
+        invocation.out.json({"execution": row.id, **stats})
+    else:
+        invocation.out.line((one_line(row.title), "bold"), (f"  {row.id}", "dim"))
+        _table(invocation.out, stats)
+    return 0
+
+
+def _table(out: Output, stats: dict[str, Any]) -> None:
+    overall = stats["overall"]
+    ks = [str(k) for k in range(1, min(len(overall["pass_hat_k"]), _MOST_K) + 1)]
+    width = min(max((len(test["id"]) for test in stats["tests"]), default=4), 40)
+    head = f"{'test':<{width}}  {'n':>4} {'passed':>6} {'errors':>6} {'rate':>6}  {'95 % interval':<14}"
+    out.line((head + "".join(f" {'pass^' + k:>7}" for k in ks), "dim"))
+    for test in stats["tests"]:
+        name = f"{one_line(test['id'], width):<{width}}"
+        out.line(f"{name}  {_figures(test)}{_curve(test['pass_hat_k'], ks)}", ("  flaky" * test["flaky"], "warn"))
+    out.line((f"{'all, by test':<{width}}  {_figures(overall)}{_curve(overall['pass_hat_k'], ks)}", "bold"))
+    at_k = _curve(overall["pass_at_k"], ks)
+    out.line(f"{'pass@k':<{width}}  {'':>40}{at_k}" if ks else "nothing was decided")
+    thin = [k for k in ks if overall["tests_at_k"][k] < overall["tests"]]
+    if thin:
+        out.line((f"pass^{thin[0]} and above: only the tests with so many decided runs", "dim"))
+    if overall["standard_error"] is not None:
+        error = f"standard error of the rate, clustered by test: {overall['standard_error']:.3f}"
+        out.line((f"{error}; {plural(overall['flaky'], 'test')} flaky", "dim"))
+    if overall["undecided"]:
+        out.line((f"{plural(overall['undecided'], 'run')} without a verdict", "dim"))
+    latency = overall["latency_ms"]
+    if latency["p50"] is not None:
+        out.line((f"latency p50 {duration(latency['p50'])}, p95 {duration(latency['p95'])}", "dim"))
+
+
+def _figures(one: dict[str, Any]) -> str:
+    low, high = one["interval"]
+    interval = f"{percent(low)} - {percent(high)}"
+    return f"{one['n']:>4} {one['passed']:>6} {one['errors']:>6} {percent(one['pass_rate']):>6}  {interval:<14}"
+
+
+def _curve(figures: dict[str, float], ks: list[str]) -> str:
+    return "".join(f" {figures[k]:>7.3f}" if k in figures else f" {'':>7}" for k in ks)
