@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading.spec import CriterionSpec, json_like
@@ -24,6 +25,36 @@ def spec_of(criterion: Criterion) -> CriterionSpec:
         negate=criterion.negate,
         pass_threshold=criterion.pass_threshold,
     )
+
+
+class Specs:
+    """Makes specs, one object for all criteria that are equal: what grading compiles and hashes, it does once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], CriterionSpec] = {}
+
+    def of(self, criteria: Iterable[Criterion]) -> tuple[CriterionSpec, ...]:
+        """The specs of a test's criteria."""
+        return tuple([self._one(criterion) for criterion in criteria])
+
+    def _one(self, criterion: Criterion) -> CriterionSpec:
+        config = criterion.config_uxon
+        key = (
+            config if isinstance(config, str) else json.dumps(config, default=str),
+            isinstance(config, str),
+            criterion.name,
+            criterion.prototype_class,
+            criterion.description,
+            criterion.expected_value,
+            criterion.weight,
+            criterion.severity,
+            criterion.negate,
+            criterion.pass_threshold,
+        )
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = spec_of(criterion)
+        return known
 
 
 def spec_to_dict(spec: CriterionSpec) -> dict[str, Any]:

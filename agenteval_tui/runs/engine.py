@@ -218,7 +218,7 @@ class Engine:
 
     async def _fly(self, flight: Flight) -> None:
         try:
-            await flight.fly(note_attempt=self._note_attempt)
+            await flight.fly()
             transcript = self._landed(flight)
             if transcript is None:
                 return
@@ -244,9 +244,6 @@ class Engine:
         error = transcript.error.message if transcript.error is not None else ""
         self._tell(AgentFinished, flight.run, flight.duration_ms, error)
         return transcript
-
-    def _note_attempt(self, flight: Flight) -> None:
-        self._store.run_started(flight.run, flight.attempt, now_ms())
 
     def _end_flight(self, flight: Flight, reason: str) -> None:
         """End a run from outside, because its time is over or somebody wants it."""
@@ -384,9 +381,13 @@ class Engine:
         return event
 
     def _tick(self) -> None:
-        """Every 50 ms: send the texts that were gathered; every fifth time the figures too."""
+        """Every 50 ms: send the texts that were gathered, store what runs; every fifth time the figures too."""
         for flight in self._flights.values():
             flight.flush()
+            if flight.noted != flight.attempt:
+                # Runs that end within one tick go from the queue to their outcome: half the work for the store.
+                flight.noted = flight.attempt
+                self._store.run_started(flight.run, flight.attempt, flight.started_ms)
         self._ticks += 1
         if self._ticks % TICKS_A_PROGRESS == 0:
             if not self._paused:

@@ -80,6 +80,8 @@ class Flight:
         self.plan = plan
         self.run = plan.ref.run
         self.attempt = 0
+        self.noted = 0
+        """The last attempt that the store was told of."""
         self.started_ms = 0
         self.duration_ms = 0.0
         self.stop = ""
@@ -103,13 +105,12 @@ class Flight:
         self._arguments: dict[int, list[str]] = {}
         self._shown = False  # something of this attempt has streamed
 
-    async def fly(self, *, note_attempt: Callable[[Flight], None]) -> None:
+    async def fly(self) -> None:
         """Run the agent, again where that may help. Raises only CancelledError; errors are in the transcript."""
         self._began = time.monotonic()
         self.started_ms = now_ms()
         while not self.stop:
             self.attempt += 1
-            note_attempt(self)
             self._tell(RunStarted, self.run, self.attempt, now_ms())
             failed = await self._attempt()
             if failed is None or not failed.retry or self.attempt >= self._retries.attempts:

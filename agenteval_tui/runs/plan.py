@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.places import config_dir
-from agenteval_tui.runs.criteria import spec_of
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.merge import deep_merge
 from agenteval_tui.text.identity import content_hash, new_id
@@ -19,6 +18,7 @@ from agenteval_tui.transcripts.model import Message
 if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.criteria import Specs
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.suites.model import AgentConfig, Suite, Test, Variation
 
@@ -144,11 +144,14 @@ def make_plan(
     `store` is asked for `failed_from` only. Raises `AgentevalError` when nothing is left to run, a suite is invalid
     (where tests are named, only those must be valid), an agent is missing, or a prompt can't be rendered.
     """
+    from agenteval_tui.runs.criteria import Specs
+
     _check_numbers(options)
+    specs = Specs()
     chosen = _chosen(loaded, options, store)
     runs: list[RunPlan] = []
     for one, suite, test in chosen:
-        runs.extend(_runs_of(one, suite, test, options, user_agents))
+        runs.extend(_runs_of(one, suite, test, options, user_agents, specs))
     if not runs:
         raise AgentevalError(
             f"no chosen test has a variation {options.variation!r}" if options.variation else "there is nothing to run",
@@ -240,9 +243,10 @@ def _runs_of(
     test: Test,
     options: PlanOptions,
     user_agents: Mapping[str, AgentConfig],
+    made: Specs,
 ) -> Iterator[RunPlan]:
     _check_supported(loaded, test)
-    specs = tuple(spec_of(criterion) for criterion in test.criteria)
+    specs = made.of(test.criteria)
     timeout_s = options.timeout or test.timeout or suite.defaults.timeout or TIMEOUT_S
     threshold = test.pass_threshold if test.pass_threshold is not None else suite.defaults.pass_threshold
     messages = _messages(loaded, test)

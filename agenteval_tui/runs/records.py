@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.runs.plan import Plan
@@ -26,13 +25,13 @@ def execution_record(plan: Plan, started_ms: int, pid: int | None) -> ExecutionR
 
 
 def planned_runs(plan: Plan) -> list[PlannedRun]:
-    """All runs of the plan. Repetitions of a test share what they have in common."""
-    shared: dict[int, tuple[tuple[str, ...], tuple[dict[str, object], ...]]] = {}
+    """All runs of the plan, in its order."""
+    known: dict[int, tuple[str, dict[str, object]]] = {}  # by identity: equal criteria are one object
     rows = []
     for position, run in enumerate(plan.runs):
-        if id(run.specs) not in shared:
-            shared[id(run.specs)] = _stored(run.specs)
-        hashes, specs = shared[id(run.specs)]
+        for spec in run.specs:
+            if id(spec) not in known:
+                known[id(spec)] = (spec.hash, spec_to_dict(spec))
         ref = run.ref
         rows.append(
             PlannedRun(
@@ -50,8 +49,8 @@ def planned_runs(plan: Plan) -> list[PlannedRun]:
                 prompt=run.prompt,
                 tags=run.tags,
                 variables=run.variables,
-                criteria=hashes,
-                specs=specs,
+                criteria=tuple([known[id(spec)][0] for spec in run.specs]),
+                specs=tuple([known[id(spec)][1] for spec in run.specs]),
             )
         )
     return rows
@@ -73,7 +72,3 @@ def run_ended(
         warnings=judged.warnings,
         why=judged.why,
     )
-
-
-def _stored(specs: tuple[CriterionSpec, ...]) -> tuple[tuple[str, ...], tuple[dict[str, object], ...]]:
-    return tuple(spec.hash for spec in specs), tuple(spec_to_dict(spec) for spec in specs)

@@ -1,0 +1,137 @@
+"""How many runs a second: 1,000 tests with 5 checks each, an agent in the process, every result durably stored.
+
+    python -m benchmarks.runs [--quick] [--tests N] [--rounds N] [--json FILE]
+
+Measured from the start of the execution until its end is on the disk: planning rows, running, grading, recording,
+committing, and an event for each step to one watcher that keeps its view. Loading the suite is measured apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from agenteval_tui.agents import registry
+from agenteval_tui.agents.interface import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.engine import Engine
+from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.suites.load import load_text
+
+CHECKS = [
+    {"type": "TextMatch", "contains": "order"},
+    {"type": "TextMatch", "contains_all": ["arrive", "Friday"]},
+    {"type": "TextMatch", "contains_ignore_case": "FRIDAY"},
+    {"type": "TextMatch", "not_contains_any": ["sorry", "cannot"]},
+    {"type": "TextMatch", "ends_with": "."},
+]
+
+
+class EchoAgent:
+    """Answers at once, in two pieces, with the number that it was asked for."""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        del setup
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One short answer."""
+        yield TextDelta(f"You asked: {request.messages[-1].content} ")
+        yield TextDelta("Your order will arrive on Friday.")
+        yield Done()
+
+    async def check(self) -> CheckReport:
+        """It is always there."""
+        return CheckReport(True, "in this process")
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def suite_text(tests: int) -> str:
+    """A suite with so many tests, all with prompts of their own and the same five checks."""
+    criteria = json.dumps([{"name": "Answers", "prototype_class": "TextResponse", "config_uxon": {"metrics": CHECKS}}])
+    lines = ["name: Throughput", "agent: echo", "agents: {echo: {kind: echo}}", "tests:"]
+    for number in range(tests):
+        lines.append(f"  - {{id: test-{number}, prompt: 'Where is order {number}?', criteria: {criteria}}}")
+    return "\n".join(lines)
+
+
+def measure(tests: int, concurrency: int) -> dict[str, float]:
+    """One round in a new history; seconds, and runs a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        loaded = load_text(suite_text(tests), Path(folder) / "throughput.suite.yaml")
+        plan = make_plan([loaded], PlanOptions(concurrency=concurrency), user_agents={})
+        planned = time.perf_counter()
+        view = ExecutionView()
+        with Store.open(Path(folder) / "history.db") as store:
+            opened = time.perf_counter()
+            ended = asyncio.run(Engine(plan, store, view.apply, env={}).run())
+            finished = time.perf_counter()
+            row = store.execution(plan.execution_id)
+        if (ended.status, row.passed, view.count("passed")) != ("finished", tests, tests):
+            raise SystemExit(f"something is wrong: {ended}, {row}")
+        with Store.open(Path(folder) / "history.db", read_only=True) as again:
+            if again.execution(plan.execution_id).passed != tests:
+                raise SystemExit("what was told is not in the file")
+    return {"load_s": planned - began, "run_s": finished - opened, "runs_per_s": tests / (finished - opened)}
+
+
+def main() -> None:
+    """Measure, print a table, write JSON where asked."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--quick", action="store_true", help="one small round, to see that it works")
+    parser.add_argument("--tests", type=int, default=1_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--concurrency", type=int, default=8)
+    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON (- is the standard output)")
+    given = parser.parse_args()
+    sys.modules["benchmark_agents"] = SimpleNamespace(EchoAgent=EchoAgent)  # type: ignore[assignment]
+    registry.BUILT_IN["echo"] = "benchmark_agents:EchoAgent"
+    tests, rounds = (100, 1) if given.quick else (given.tests, given.rounds)
+    measure(min(tests, 50), given.concurrency)  # imports and caches are not what is measured
+    results = [measure(tests, given.concurrency) for _ in range(rounds)]
+    rates = [one["runs_per_s"] for one in results]
+    report: dict[str, Any] = {
+        "benchmark": "runs",
+        "tests": tests,
+        "checks": len(CHECKS),
+        "rounds": rounds,
+        "runs_per_s": {
+            "median": round(statistics.median(rates)),
+            "best": round(max(rates)),
+            "worst": round(min(rates)),
+        },
+        "load_s": round(statistics.median(one["load_s"] for one in results), 3),
+        "due_runs_per_s": 2_500,
+        "machine": {"cpus": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()},
+    }
+    if given.json == "-":
+        print(json.dumps(report, indent=2))
+        return
+    print(f"{tests} tests x {len(CHECKS)} checks, in-process agent, results durable; {rounds} rounds")
+    print(f"{'runs a second':<24}{'median':>10}{'best':>10}{'worst':>10}{'due':>10}")
+    print(
+        f"{'':<24}"
+        + "".join(f"{report['runs_per_s'][name]:>10,}" for name in ("median", "best", "worst"))
+        + f"{'2,500':>10}"
+    )
+    print(f"{'load and plan, s':<24}{report['load_s']:>10}")
+    if given.json:
+        Path(given.json).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+"""Executions in processes of their own: they outlive whoever started or watches them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.history.store import Store
+from agenteval_tui.places import data_dir, history_file
+from agenteval_tui.runs.client import Attachment, attach, live_executions, start
+from agenteval_tui.runs.events import Command, Event, Snapshot
+from agenteval_tui.runs.live import ExecutionRequest, Live, card_path
+from agenteval_tui.runs.plan import PlanOptions
+from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError, InfrastructureError
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).resolve().parents[2]
+ANSWER = "hello " * 40
+
+# Recordings that are given back at the recorded speed: `total_ms` says how long a run takes.
+SUITE = """
+name: Recorded
+agent: recorded
+agents:
+  recorded:
+    kind: replay
+    pace: 1
+    beyond: repeat
+    transcripts:
+      hello: {{version: 1, messages: [{{role: user, content: hi}}, {{role: assistant, content: "{answer}"}}],
+              timing: {{total_ms: {total_ms}}}}}
+tests:
+  - id: hello
+    name: Says hello
+    prompt: hi
+    repeat: {repeat}
+    criteria:
+      - name: Greets
+        prototype_class: TextResponse
+        config_uxon: '{{"metrics": [{{"type": "TextMatch", "contains": "hello"}}]}}'
+"""
+
+
+@pytest.fixture
+def begin(tmp_path: Path) -> Any:
+    """Start an execution of recordings that take `total_ms` each; whatever still lives at the end is killed."""
+    started: list[Live] = []
+
+    def begin(total_ms: int = 100, repeat: int = 2, **options: Any) -> Live:
+        path = tmp_path / "recorded.suite.yaml"
+        path.write_text(SUITE.format(answer=ANSWER, total_ms=total_ms, repeat=repeat))
+        live = start(ExecutionRequest((str(path),), PlanOptions(**options)))
+        started.append(live)
+        return live
+
+    yield begin
+    for live in started:
+        try:
+            os.kill(live.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+class Watcher:
+    """A watcher that applies what comes to a view."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self.attachment = attachment
+        self.view = ExecutionView()
+        self.events: list[Event] = []
+        self._iterator = aiter(attachment)
+
+    async def until(self, condition: Callable[[ExecutionView], object]) -> None:
+        """Read events until `condition` holds of the view; fails when the execution ends before."""
+        async with asyncio.timeout(30):
+            while not condition(self.view):
+                event = await anext(self._iterator)
+                self.events.append(event)
+                self.view.apply(event)
+
+
+async def watch(live: Live) -> Watcher:
+    return Watcher(await attach(live))
+
+
+async def gone(live: Live) -> None:
+    """Wait until the process has ended."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                state = Path(f"/proc/{live.pid}/stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                return
+            if state == "Z":
+                return
+            await asyncio.sleep(0.02)
+
+
+def statuses(live: Live) -> list[str]:
+    with Store.open(history_file()) as store:
+        return [row.status for row in store.runs_of_execution(live.execution)]
+
+
+async def test_start_watch_and_end(begin: Callable[..., Live]) -> None:
+    live = await asyncio.to_thread(begin, total_ms=300, repeat=3)
+    assert [one.execution for one in live_executions()] == [live.execution]
+    assert stat.S_IMODE(os.stat(live.socket).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(Path(live.socket).parent).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(card_path(Path(live.socket))).st_mode) == 0o600
+    watcher = await watch(live)
+    await watcher.until(lambda view: view.ended)
+    assert type(watcher.events[0]) is Snapshot
+    assert watcher.view.count("passed") == 3
+    assert [run.text for run in watcher.view.runs.values()] == [ANSWER] * 3
+    await watcher.attachment.close()
+    await gone(live)
+    assert live_executions() == []
+    assert list(Path(live.socket).parent.iterdir()) == []
+    assert statuses(live) == ["passed"] * 3
+    assert list((data_dir() / "logs").glob("*")) == []
+
+
+async def test_two_watchers_see_the_same_and_one_may_watch_one_run(begin: Callable[..., Live]) -> None:
+    live = await asyncio.to_thread(begin, total_ms=1500, repeat=2)
+    first, second = await watch(live), await watch(live)
+    chosen = None
+
+    async def choose() -> None:
+        nonlocal chosen
+        await second.until(lambda view: view.total)
+        chosen = list(second.view.runs)[1]
+        await second.attachment.send(Command("watch", chosen))
+        await second.until(lambda view: view.ended)
+
+    await asyncio.gather(first.until(lambda view: view.ended), choose())
+    assert chosen is not None
+    assert first.view.runs[chosen] == second.view.runs[chosen]
+    assert first.view.runs[chosen].text == ANSWER
+    assert first.view.counts == second.view.counts
+
+
+async def test_a_watcher_that_is_killed_stops_nothing_and_another_sees_everything(begin: Callable[..., Live]) -> None:
+    live = await asyncio.to_thread(begin, total_ms=1200, repeat=4, concurrency=2)
+    # A watcher in a process of its own, which says when it has seen text, and is then killed.
+    program = """
+        import asyncio, sys
+        from agenteval_tui.runs.client import attach, live_executions
+        from agenteval_tui.runs.events import TextStreamed
+
+        async def main():
+            async for event in await attach(live_executions()[0]):
+                if isinstance(event, TextStreamed):
+                    print("seen", flush=True)
+        asyncio.run(main())
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert child.stdout is not None
+    assert await asyncio.to_thread(child.stdout.readline) == b"seen\n"
+    child.kill()
+    child.wait()
+    child.stdout.close()
+    watcher = await watch(live)
+    await watcher.until(lambda view: view.ended)
+    assert watcher.view.count("passed") == 4
+    assert [run.text for run in watcher.view.runs.values()] == [ANSWER] * 4
+    assert statuses(live) == ["passed"] * 4
+
+
+async def test_the_death_of_who_started_it_and_a_hang_up_stop_nothing(
+    begin: Callable[..., Live], tmp_path: Path
+) -> None:
+    begin(total_ms=10, repeat=1)  # writes the suite
+    path = tmp_path / "recorded.suite.yaml"
+    path.write_text(SUITE.format(answer=ANSWER, total_ms=1000, repeat=2))
+    program = f"""
+        import json, time
+        from agenteval_tui.runs.client import start, ExecutionRequest
+        print(json.dumps(start(ExecutionRequest(({str(path)!r},))).to_json()), flush=True)
+        time.sleep(600)
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    live = Live.from_json(json.loads(await asyncio.to_thread(child.stdout.readline)))
+    os.killpg(child.pid, signal.SIGKILL)  # the whole session of the terminal
+    child.wait()
+    child.stdout.close()
+    os.kill(live.pid, signal.SIGHUP)
+    watcher = await watch(live)
+    await watcher.until(lambda view: view.ended)
+    assert watcher.view.count("passed") == 2
+    await gone(live)
+    assert statuses(live) == ["passed"] * 2
+
+
+@pytest.mark.parametrize("how", ["command", signal.SIGTERM, signal.SIGINT])
+async def test_cancel(begin: Callable[..., Live], how: str | signal.Signals) -> None:
+    live = await asyncio.to_thread(begin, total_ms=12_000, repeat=3, concurrency=2)
+    watcher = await watch(live)
+    await watcher.until(lambda view: any(run.text for run in view.runs.values()))
+    if isinstance(how, signal.Signals):
+        os.kill(live.pid, how)
+    else:
+        await watcher.attachment.send(Command("cancel"))
+    await watcher.until(lambda view: view.ended)
+    assert watcher.view.ended is not None
+    assert watcher.view.ended.status == "cancelled"
+    await watcher.attachment.close()
+    await gone(live)
+    assert statuses(live) == ["cancelled"] * 3
+    with Store.open(history_file()) as store:
+        assert store.execution(live.execution).status == "cancelled"
+
+
+async def test_commands_from_a_watcher(begin: Callable[..., Live]) -> None:
+    live = await asyncio.to_thread(begin, total_ms=12_000, repeat=4, concurrency=1)
+    watcher = await watch(live)
+    await watcher.attachment.send(Command("pause"))
+    await watcher.until(lambda view: view.paused)
+    await watcher.attachment.send(Command("resume"))
+    await watcher.attachment.send(Command("set_concurrency", number=3))
+    await watcher.until(lambda view: view.count("running") == 3)
+    await watcher.attachment.send(Command("cancel", next(iter(watcher.view.runs))))
+    await watcher.until(lambda view: view.count("cancelled") == 1 and view.count("running") == 3)
+    # What is no command is no reason to stop anything.
+    watcher.attachment._writer.write(b"nonsense\n{}\n" + b"x" * 100 + b"\n")
+    await watcher.attachment.send(Command("cancel"))
+    await watcher.until(lambda view: view.ended)
+
+
+async def test_who_reads_nothing_holds_nothing_up(begin: Callable[..., Live]) -> None:
+    live = await asyncio.to_thread(begin, total_ms=400, repeat=20, concurrency=10)
+    idle = await attach(live)
+    watcher = await watch(live)
+    await watcher.until(lambda view: view.ended)
+    assert watcher.view.count("passed") == 20
+    await idle.close()
+    await gone(live)
+
+
+async def test_what_is_killed_is_not_shown_as_living(begin: Callable[..., Live]) -> None:
+    live = await asyncio.to_thread(begin, total_ms=12_000)
+    watcher = await watch(live)
+    await watcher.until(lambda view: view.count("running"))
+    os.kill(live.pid, signal.SIGKILL)
+    with pytest.raises(StopAsyncIteration):
+        await watcher.until(lambda view: view.ended)
+    await gone(live)
+    async with asyncio.timeout(20):
+        while live_executions():  # the process is dead when all its threads are
+            await asyncio.sleep(0.02)
+    assert list(Path(live.socket).parent.iterdir()) == []
+    with pytest.raises(InfrastructureError, match="does not run any more"):
+        await attach(live)
+    with Store.open(history_file()) as store:
+        assert store.execution(live.execution).status == "interrupted"
+
+
+async def test_an_end_before_anybody_could_attach_is_still_seen(begin: Callable[..., Live]) -> None:
+    live = await asyncio.to_thread(begin, total_ms=0, repeat=1)
+    watcher = await watch(live)
+    await watcher.until(lambda view: view.ended)
+    assert watcher.view.count("passed") == 1
+
+
+def test_what_stops_the_start_is_said_as_in_this_process(tmp_path: Path) -> None:
+    path = tmp_path / "broken.suite.yaml"
+    path.write_text("name: x\ntests:\n  - promt: y\n")
+    with pytest.raises(AgentevalError) as raised:
+        start(ExecutionRequest((str(path),)))
+    assert "the suite can't be run" in raised.value.what
+    assert raised.value.where.startswith(f"{path}:3:")
+    assert raised.value.exit_code == 2
+    with pytest.raises(AgentevalError) as raised:
+        start(ExecutionRequest((str(tmp_path / "absent.suite.yaml"),)))
+    assert "absent.suite.yaml" in str(raised.value)
+    assert live_executions() == []
+
+
+def test_a_history_that_is_none_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.suite.yaml"
+    path.write_text(SUITE.format(answer=ANSWER, total_ms=1, repeat=1))
+    folder = tmp_path / "a-folder"
+    folder.mkdir()
+    with pytest.raises(AgentevalError) as raised:
+        start(ExecutionRequest((str(path),), db=str(folder)))
+    assert str(folder) in str(raised.value)
+
+
+def test_a_path_too_long_for_a_socket_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "recorded.suite.yaml"
+    path.write_text(SUITE.format(answer=ANSWER, total_ms=1, repeat=1))
+    monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(tmp_path / ("long" * 30)))
+    with pytest.raises(InfrastructureError) as raised:
+        start(ExecutionRequest((str(path),)))
+    assert "AGENTEVAL_RUNTIME_DIR" in raised.value.mend
+    assert raised.value.exit_code == INFRASTRUCTURE
+
+
+def test_a_process_that_dies_at_once_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(InfrastructureError, match="did not start"):
+        start(ExecutionRequest((str(tmp_path),)))
+
+
+def test_modules_in_the_working_folder_are_not_run(
+    begin: Callable[..., Live], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "json.py").write_text("import os\nos.mkdir('was-run')\n")
+    monkeypatch.chdir(tmp_path)
+    begin(total_ms=1, repeat=1)
+    assert not (tmp_path / "was-run").exists()
