@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading import registry
+from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.patterns import SlowPatternError
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders, look_up, names_in
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
@@ -18,7 +19,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.metrics.metric import Check, Context, Metric
+    from agenteval_tui.grading.metrics.metric import Check, Metric
     from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
     from agenteval_tui.grading.value import Value
     from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -99,7 +100,7 @@ class Checker:
         value = pipeline.extract(transcript)
         if value is None:
             return self._nothing(pipeline, transcript, explain)
-        context = _context(self.spec.expected_value, variables, explain)
+        context = Context(self.spec.expected_value, variables, explain)
         results = tuple([_run(metric, check, value, context) for metric, check in pipeline.metrics])
         if explain:
             return self._judged(pipeline, results, value)
@@ -206,12 +207,6 @@ class _Key:
 @lru_cache(maxsize=512)
 def _compile(key: _Key) -> Checker:
     return Checker(key.spec)
-
-
-def _context(expected: Any, variables: Mapping[str, Any], explain: bool) -> Context:
-    from agenteval_tui.grading.metrics.metric import Context
-
-    return Context(expected, variables, explain)
 
 
 def _run(metric: Metric, check: Check, value: Value, context: Context) -> MetricResult:

@@ -9,7 +9,10 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
+
+import regex
 
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import quoted
@@ -22,6 +25,7 @@ _QUOTES = str.maketrans(
     {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
 )
 _SPACE = re.compile(r"\s+")
+_INVISIBLE = regex.compile(r"\p{Cf}+")
 _IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d)")
 
 
@@ -42,8 +46,9 @@ class _Step:
 
 
 def _unicode(text: str) -> str:
-    decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(char for char in decomposed if unicodedata.category(char) != "Cf")
+    if text.isascii():
+        return text
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKD", text))
 
 
 _STEPS = (
@@ -114,6 +119,7 @@ def _normalised(text: str, needle: str, side: str) -> Miss | None:
     return None
 
 
+@lru_cache(maxsize=64)
 def _folded(text: str, steps: tuple[_Step, ...]) -> str:
     for step in steps:
         text = step.fold(text)
@@ -157,30 +163,39 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
 
 def _alike(text: str, needle: str, side: str, ignore_case: bool) -> Miss | None:
     """The place with the smallest difference, and the first character that differs."""
+    wanted = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
+    exact = None if ignore_case else _aligned(text, wanted, text, side, "")
+    if exact is not None and exact.likeness > 0.8:
+        return exact
+    lowered = text.lower()
+    if len(lowered) != len(text):  # then its places are not those of the text
+        return exact or _aligned(text, wanted, text, side, "")
+    also = "" if ignore_case else ", also in case"
+    folded = _aligned(lowered, wanted.lower(), text, side, also)
+    if exact is None or (folded is not None and folded.likeness > exact.likeness + 0.1):
+        return folded
+    return exact
+
+
+def _aligned(searched: str, needle: str, text: str, side: str, also: str) -> Miss | None:
+    """The closest piece of `searched` (the text, or its lower case), if it is close enough."""
     from rapidfuzz import fuzz
 
-    wanted = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
-    searched, looked_for = (text, wanted)
-    if ignore_case and len(text.lower()) == len(text):
-        searched, looked_for = text.lower(), wanted.lower()
-    if side == "equals":
-        return _first_difference(searched, looked_for, text, 0, len(text), fuzz.ratio(searched, looked_for) / 100)
-    if side == "starts_with":
-        end = min(len(text), len(wanted))
-        likeness = fuzz.ratio(searched[:end], looked_for) / 100
-        if likeness * 100 >= _CUTOFF:
-            return _first_difference(searched, looked_for, text, 0, end, likeness)
-    if len(wanted) >= len(text):
-        likeness = fuzz.ratio(searched, looked_for) / 100
-        if likeness * 100 < _CUTOFF:
+    if side == "equals" or len(needle) >= len(searched):
+        likeness = fuzz.ratio(searched, needle)
+        if likeness < _CUTOFF and side != "equals":
             return None
-        return _first_difference(searched, looked_for, text, 0, len(text), likeness)
-    found = fuzz.partial_ratio_alignment(looked_for, searched, score_cutoff=_CUTOFF)
+        return _first_difference(searched, needle, text, 0, len(text), likeness / 100, also)
+    if side == "starts_with":
+        likeness = fuzz.ratio(searched[: len(needle)], needle)
+        if likeness >= _CUTOFF:
+            return _first_difference(searched, needle, text, 0, len(needle), likeness / 100, also)
+    found = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
     if found is None:
         return None
-    start, end = _best_edges(searched, looked_for, found.dest_start, found.dest_end)
-    likeness = fuzz.ratio(searched[start:end], looked_for) / 100
-    return _first_difference(searched, looked_for, text, start, end, likeness)
+    start, end = _best_edges(searched, needle, found.dest_start, found.dest_end)
+    likeness = fuzz.ratio(searched[start:end], needle)
+    return _first_difference(searched, needle, text, start, end, likeness / 100, also)
 
 
 def _best_edges(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
@@ -197,7 +212,7 @@ def _best_edges(text: str, needle: str, start: int, end: int) -> tuple[int, int]
     return best[2], best[3]
 
 
-def _first_difference(searched: str, needle: str, text: str, start: int, end: int, likeness: float) -> Miss:
+def _first_difference(searched: str, needle: str, text: str, start: int, end: int, likeness: float, also: str) -> Miss:
     common = 0
     piece = searched[start:end]
     for left, right in zip(piece, needle, strict=False):
@@ -217,7 +232,7 @@ def _first_difference(searched: str, needle: str, text: str, start: int, end: in
         shown = quoted(("…" if at - start > 15 else "") + text[max(start, at - 15) : min(end, at + 25)], 44)
     else:
         shown = quoted(text[start:end])
-    return Miss(start, end, f"nearest {shown} ({place}): {differs}", likeness)
+    return Miss(start, end, f"nearest {shown} ({place}): {differs}{also}", likeness)
 
 
 def _line(text: str, offset: int) -> int:

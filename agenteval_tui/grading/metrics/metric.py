@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from pydantic import Field
 
+from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.properties import Properties
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
 from agenteval_tui.grading.value import Value
 from agenteval_tui.text.problems import Severity
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a check may know beside the value: the criterion's expected value and the row's variables.
-
-    `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
-    gives outcome and score only.
-    """
-
-    expected_value: Any = None
-    variables: Mapping[str, Any] = field(default_factory=dict)
-    explain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +24,8 @@ class Finding:
     message: str
     path: tuple[str | int, ...] = ()
 
+
+__all__ = ["Check", "Context", "Finding", "Metric"]
 
 Check = Callable[[Value, Context], MetricResult]
 

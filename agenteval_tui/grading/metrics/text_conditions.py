@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Side = Literal["equals", "contains", "starts_with", "ends_with"]
 
+_GROUPS = ("Contains", "ContainsNot", "StartsWith", "EndsWith", "Equals")
+
 FOUND = 300
 """Characters of the text that `found` keeps."""
 _HITS = 20
@@ -66,7 +68,7 @@ def conditions_of(metric: TextMatch) -> tuple[Condition, ...]:
             found.append(_any(name, group, side, needles))
     if needles := _needles(metric.not_contains_any):
         found.append(_none(needles))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda one: _GROUPS.index(one.group)))
 
 
 def _needles(given: list[str] | None) -> tuple[tuple[int, str], ...]:

@@ -71,7 +71,7 @@ def _wanted(tool: Tool) -> str:
         return f"at least {_times(least)} and at most {_times(most)}, which cannot be"
     if least == most:
         return f"exactly {_times(least)}"
-    return f"{least} to {_times(most)}" if least else f"at most {_times(most)}"
+    return f"{least} to {most} times" if least else f"at most {_times(most)}"
 
 
 def _times(number: int) -> str:

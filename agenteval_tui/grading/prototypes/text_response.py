@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,8 +16,7 @@ from agenteval_tui.grading.value import NothingExtracted, Value
 from agenteval_tui.grading.words import nth, quoted
 from agenteval_tui.transcripts.model import Transcript
 
-# As Power UI documents it: the info string ("sql") belongs to the value unless `code_language` names it.
-CODE_BLOCK = re.compile(r"```([\s\S]*?)```")
+FENCE = "```"
 
 
 class TextResponse(Prototype):
@@ -134,8 +133,8 @@ class TextResponse(Prototype):
                 reason = f"the {nth(number)} {wanted} was asked for, the final answer has {have}: {', '.join(listed)}"
             else:
                 reason = f"the {nth(number)} code block was asked for, the final answer has {have}"
-        elif "```" in text:
-            at = text.index("```")
+        elif FENCE in text:
+            at = text.index(FENCE)
             near = _spans(transcript, at, at + 3)
             reason = f"no complete {wanted}: the fence in line {_line(text, at)} of the final answer is never closed"
         else:
@@ -180,19 +179,19 @@ class CodeBlock:
 
 def code_blocks(text: str, language: str | None) -> list[CodeBlock]:
     """The code blocks of `text`. With a `language` only those of it, and their value is the code alone."""
-    blocks = (_block(text, match.span(), match.span(1), language) for match in CODE_BLOCK.finditer(text))
+    blocks = (_block(text, start, end, language) for start, end in _fenced(text))
     return [block for block in blocks if block is not None]
 
 
 def nth_block(text: str, number: int, language: str | None) -> CodeBlock | None:
     """The block `number` (from 1) of `code_blocks(text, language)`; None when there are fewer."""
     found = 0
-    for match in CODE_BLOCK.finditer(text):
+    for start, end in _fenced(text):
         # Without a language every block counts: those before the wanted one need not be looked into.
         if language is None and found + 1 < number:
             found += 1
             continue
-        block = _block(text, match.span(), match.span(1), language)
+        block = _block(text, start, end, language)
         if block is not None:
             found += 1
             if found == number:
@@ -200,8 +199,20 @@ def nth_block(text: str, number: int, language: str | None) -> CodeBlock | None:
     return None
 
 
-def _block(text: str, outer: tuple[int, int], inner: tuple[int, int], language: str | None) -> CodeBlock | None:
-    start, end = inner
+def _fenced(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of what Power UI's pattern /```([\\s\\S]*?)```/ matches; without the pattern, which is slow."""
+    start = text.find(FENCE)
+    while start >= 0:
+        end = text.find(FENCE, start + 3)
+        if end < 0:
+            return
+        yield start, end + 3
+        start = text.find(FENCE, end + 3)
+
+
+def _block(text: str, outer_start: int, outer_end: int, language: str | None) -> CodeBlock | None:
+    # As Power UI documents it: the info string ("sql") belongs to the value unless `code_language` names it.
+    start, end = outer_start + 3, outer_end - 3
     line_end = text.find("\n", start, end)
     info = "" if line_end < 0 else text[start:line_end].strip()
     name = info.split(None, 1)[0] if info else ""
@@ -213,7 +224,7 @@ def _block(text: str, outer: tuple[int, int], inner: tuple[int, int], language: 
             start += 1
         while end > start and text[end - 1] in "\r\n":
             end -= 1
-    return CodeBlock(*outer, start, end, name)
+    return CodeBlock(outer_start, outer_end, start, end, name)
 
 
 def longest_start(pattern: Pattern, text: str) -> tuple[str, int, int] | None:

@@ -1,0 +1,20 @@
+"""What a check may know beside the value that it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The criterion's expected value and the row's variables.
+
+    `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
+    gives outcome and score only.
+    """
+
+    expected_value: Any = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    explain: bool = True
