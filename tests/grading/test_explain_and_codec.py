@@ -1,0 +1,117 @@
+"""What results look like as JSON and in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agenteval_tui.grading.codec import result_from_json, result_to_json
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.explain import explain, headline, render_text
+from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+
+TEXT = "Revenue:\n\n5.000 EUR"
+TRANSCRIPT = Transcript(
+    (Message("user", "How much?"), Message("assistant", TEXT)),
+    (ToolCall("a", "get_order", {"order_id": "W1"}),),
+    final_output=TEXT,
+)
+
+
+def check(*metrics: dict[str, Any], **more: Any) -> CriterionResult:
+    spec = CriterionSpec("The right sum", "TextResponse", {"metrics": list(metrics)}, **more)
+    return compile_criterion(spec).check(TRANSCRIPT)
+
+
+SUM = {"type": "TextMatch", "name": "sum", "contains_all": ["Revenue", "5000"]}
+CALL = {"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"order_id": "#W1"}}]}
+
+
+def test_json_shape() -> None:
+    result = check(SUM, CALL, weight=2.0, severity="warning")
+    data = result_to_json(result)
+    assert list(data)[:6] == ["criterion", "outcome", "score", "rating", "value", "metrics"]
+    assert data["criterion"] == "The right sum"
+    assert data["outcome"] == "failed"
+    assert data["rating"] == 2
+    assert data["value"] == TEXT
+    first = data["metrics"][0]
+    assert list(first)[:6] == ["name", "type", "outcome", "score", "rating", "evidence"]
+    assert (first["name"], first["type"], first["outcome"], first["score"], first["rating"]) == (
+        "sum", "TextMatch", "failed", 0.0, 1,
+    )  # fmt: skip
+    line = first["evidence"][1]
+    assert line["condition"] == "contains_all[1]"
+    assert line["passed"] is False
+    assert line["expected"] == "5000"
+    assert line["found"] == "5.000"
+    assert line["near"] == [{"kind": "message", "index": 1, "start": 10, "end": 15}]
+    call = data["metrics"][1]["evidence"][1]
+    assert call["spans"] == [{"kind": "arguments", "index": 0, "path": "order_id"}]
+    assert data["weight"] == 2.0
+    assert data["severity"] == "warning"
+    assert result_from_json(data) == result
+
+
+def test_json_of_errors_neutral_and_foreign_results() -> None:
+    error = result_to_json(check({"type": "Nothing"}))
+    assert (error["outcome"], error["score"], error["rating"], error["metrics"]) == ("error", None, None, [])
+    neutral = result_to_json(check({"type": "TextMatch"}))
+    assert (neutral["outcome"], neutral["score"], neutral["rating"]) == ("passed", None, 3)
+    assert neutral["metrics"][0]["rating"] == 3
+    foreign = foreign_result("tau-bench reward", score=0.0, source="tau-bench", reason="reward 0")
+    assert result_from_json(result_to_json(foreign)) == foreign
+    assert result_to_json(foreign)["source"] == "tau-bench"
+
+
+def test_headlines() -> None:
+    assert headline(check(SUM)) == (
+        'The right sum: "5000" is not in the text; nearest "5.000" (line 3): '
+        "would match without the separators in numbers"
+    )
+    assert headline(check(CALL)) == (
+        'The right sum: the call of get_order differs only in order_id: expected "#W1", got "W1"'
+    )
+    assert headline(check({"type": "TextMatch", "contains": "EUR"})) == "The right sum: passed"
+    assert headline(check({"type": "TextMatch"})) == "The right sum: checks nothing"
+    assert "did you mean TextMatch" in headline(check({"type": "TextMach"}))
+    negated = headline(check({"type": "TextMatch", "contains": "EUR"}, negate=True))
+    assert negated == "The right sum: negated: every metric passed, and must not"
+
+
+def test_the_tree_in_words() -> None:
+    text = render_text(explain([check(SUM, CALL)]))
+    assert text.splitlines() == [
+        "✗ The right sum: failed, score 0.35",
+        '  · TextResponse found "Revenue:\\n\\n5.000 EUR"',
+        "  ✗ sum (TextMatch): 0.00",
+        '    ✗ contains_all[1]: "5000" is not in the text; nearest "5.000" (line 3): '
+        "would match without the separators in numbers",
+        "      ≈ closest: message 2, characters 11 to 15",
+        '    ✓ contains_all[0]: the text contains "Revenue" (line 1)',
+        "  ✗ ToolCheck: 0.70",
+        '    ✗ tools[0].arguments: the call of get_order differs only in order_id: expected "#W1", got "W1"',
+        "    ✓ tools[0].usage: get_order was called once",
+    ]
+
+
+def test_the_tree_carries_places() -> None:
+    (fact,) = explain([check(SUM)])
+    metric = fact.children[1]
+    miss = metric.children[0]
+    assert miss.mark == "failed"
+    assert miss.children[0].mark == "near"
+    assert miss.children[0].span is not None
+    assert TEXT[miss.children[0].span.start : miss.children[0].span.end] == "5.000"
+    hit = metric.children[1]
+    assert hit.span is not None
+    assert TEXT[hit.span.start : hit.span.end] == "Revenue"
+
+
+def test_threshold_and_foreign_in_words() -> None:
+    text = render_text(explain([check(SUM, {"type": "TextMatch", "contains": "EUR"}, pass_threshold=0.5)]))
+    assert "score 0.50 reaches the threshold 0.5" in text
+    text = render_text(explain([foreign_result("reward", score=0.0, source="tau-bench", reason="reward 0")]))
+    assert text == "✗ reward: failed, score 0.00 (from tau-bench)\n  ✗ reward 0"
