@@ -8,7 +8,8 @@ from typing import Any
 
 from agenteval_tui.suites.decode import did_you_mean
 from agenteval_tui.suites.environment import environment_for, expand
-from agenteval_tui.suites.load import decode_utf8, read_agents, read_bytes
+from agenteval_tui.suites.files import decode_utf8, read_bytes
+from agenteval_tui.suites.load import read_agents
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.suites.places import LineIndex
 from agenteval_tui.suites.yaml_tree import Mapping as MappingNode

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import hashlib
-import re
-import stat
-import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agenteval_tui.suites import model
 from agenteval_tui.suites.decode import WRONG, head_of, kind_of, read_model, reader_of, unknown_key
+from agenteval_tui.suites.files import BOM
+from agenteval_tui.suites.files import decode_utf8 as decode_utf8
+from agenteval_tui.suites.files import read_bytes as read_bytes
+from agenteval_tui.suites.naming import ID, name_from, slug
 from agenteval_tui.suites.places import LineIndex
 from agenteval_tui.suites.yaml_tree import Mapping, Node, Report, Scalar, Sequence, compose, is_null, resolve
 from agenteval_tui.text.problems import AgentevalError, Problem, Severity
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.source import ConfigSource
-
-MAX_BYTES = 32 * 1024 * 1024
-BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,30 +104,6 @@ def load_suite(path: Path | str) -> LoadedSuite:
     return load_bytes(read_bytes(path), path)
 
 
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a file that people write. Raises `AgentevalError` with the remedy."""
-    where = str(path)
-    try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
-            raise AgentevalError("this is a folder, not a suite file", where=where, mend="name a file in it")
-        if not stat.S_ISREG(found.st_mode):
-            raise AgentevalError("this is no regular file", where=where, mend="give a suite file")
-        if found.st_size > MAX_BYTES:
-            raise AgentevalError(
-                f"this file is too large for a suite: {found.st_size / 1e6:,.0f} MB, at most {MAX_BYTES / 1e6:,.0f} MB",
-                where=where,
-                mend="split it, or move rows into a dataset file",
-            )
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise AgentevalError("there is no such file", where=where, mend="check the path") from None
-    except PermissionError:
-        raise AgentevalError("no permission to read this file", where=where, mend="check its permissions") from None
-    except OSError as error:
-        raise AgentevalError(f"this file can't be read: {error.strerror or error}", where=where) from None
-
-
 def load_bytes(data: bytes, path: Path) -> LoadedSuite:
     """Read a suite from a file's bytes. Raises `AgentevalError` when they are not UTF-8."""
     return _load(decode_utf8(data, path), path, hashlib.sha256(data).hexdigest(), data.startswith(BOM))
@@ -139,30 +116,28 @@ def load_text(text: str, path: Path | str) -> LoadedSuite:
     return _load(text.removeprefix("\ufeff"), Path(path), hashlib.sha256(data).hexdigest(), bom)
 
 
-def decode_utf8(data: bytes, path: Path) -> str:
-    """The text of a file, without a byte order mark. Raises `AgentevalError` with the place when it is not UTF-8."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise AgentevalError("this file is UTF-16, not UTF-8", where=f"{path}:1:1", mend="save it as UTF-8")
-    try:
-        return data.removeprefix(BOM).decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = error.object[: error.start]
-        line = before.count(b"\n") + 1
-        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        byte = error.object[error.start]
-        raise AgentevalError(
-            f"this file is not UTF-8: the byte 0x{byte:02x} can't be read",
-            where=f"{path}:{line}:{column}",
-            mend="save it as UTF-8",
-        ) from None
-
-
 def _problem(
     file: str, places: LineIndex, code: str, start: int, end: int, message: str, fix: str | None, severity: Severity
 ) -> Problem:
     line, column = places.line_and_column(start)
     end_line, end_column = places.line_and_column(max(end, start))
     return Problem(file, line, column, end_line, end_column, severity, code, message, fix)
+
+
+@contextlib.contextmanager
+def _no_collecting(size: int) -> Iterator[None]:
+    """A big tree is made of nothing that could be collected: looking for it takes half of the time."""
+    if size < _BIG or not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+_BIG = 50_000  # characters
 
 
 def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
@@ -172,13 +147,14 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
         found.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
 
-    root, whole = compose(text, report)
-    reading = _Reading(path, report)
     suite = None
-    if root is not None and not is_null(root):
-        suite = reading.suite(root, whole)
-    elif whole:
-        report("empty", 0, 0, "this file is empty", "a suite needs `tests:`; compare with a sample suite")
+    reading = _Reading(path, report)
+    with _no_collecting(len(text)):
+        root, whole = compose(text, report)
+        if root is not None and not is_null(root):
+            suite = reading.suite(root, whole)
+        elif whole:
+            report("empty", 0, 0, "this file is empty", "a suite needs `tests:`; compare with a sample suite")
     return LoadedSuite(
         path=path,
         key=str(path.resolve()),
@@ -296,7 +272,7 @@ class _Reading:
         start, end = head_of(item)
         if id_node is not None and own_id:
             start, end = id_node.start, id_node.end
-            if not _ID.fullmatch(own_id):
+            if not ID.fullmatch(own_id):
                 report(
                     "wrong-value",
                     start,
@@ -332,33 +308,6 @@ class _Reading:
 
 def _nothing(*_: Any) -> None:
     """A report to nobody."""
-
-
-_ID = re.compile(r"\w[\w.-]{0,199}")
-_GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "o", "œ": "oe"})
-
-
-def slug(name: str) -> str:
-    """An id made from a name: lower case, everything but letters and digits becomes "-". "" when nothing is left."""
-    text = unicodedata.normalize("NFC", name).lower().translate(_GERMAN)
-    plain = unicodedata.normalize("NFKD", text)
-    ascii_only = re.sub(r"[^a-z0-9]+", "-", "".join(char for char in plain if not unicodedata.combining(char))).strip(
-        "-"
-    )
-    letters = sum(char.isalnum() for char in text)
-    if letters and sum(char.isalnum() for char in ascii_only) * 2 >= letters:
-        return ascii_only[:100].rstrip("-")
-    return re.sub(r"[\W_]+", "-", text).strip("-")[:100].rstrip("-")
-
-
-def name_from(path: Path) -> str:
-    """A suite's name made from its file's: "support" of support.suite.yaml, the folder's of suite.yaml."""
-    name = path.name
-    for ending in (".suite.yaml", ".suite.yml", ".yaml", ".yml"):
-        if name.endswith(ending):
-            name = name.removesuffix(ending)
-            break
-    return path.resolve().parent.name if name == "suite" else name
 
 
 def test_label(item: Node, number: int) -> str:

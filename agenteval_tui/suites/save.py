@@ -9,7 +9,8 @@ import os
 import stat
 from pathlib import Path
 
-from agenteval_tui.suites.load import BOM, LoadedSuite, load_bytes, read_bytes
+from agenteval_tui.suites.files import BOM, read_bytes
+from agenteval_tui.suites.load import LoadedSuite, load_bytes
 from agenteval_tui.suites.splice import spliced
 from agenteval_tui.text.problems import AgentevalError
 

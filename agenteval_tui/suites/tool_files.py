@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.suites.load import decode_utf8, read_bytes
+from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.places import LineIndex
 from agenteval_tui.suites.yaml_tree import Sequence, compose, plain_data, resolve
 from agenteval_tui.text.problems import AgentevalError

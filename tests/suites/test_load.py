@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.suites import load as loading
-from agenteval_tui.suites.load import LoadedSuite, load_suite, load_text, slug
+from agenteval_tui.suites import files
+from agenteval_tui.suites.load import LoadedSuite, load_suite, load_text
 from agenteval_tui.suites.model import Test as SuiteTest
+from agenteval_tui.suites.naming import ID, name_from, slug
 from agenteval_tui.text.problems import AgentevalError
 
 FULL = """\
@@ -342,7 +343,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     with pytest.raises(AgentevalError, match="UTF-16"):
         load_suite(path)
     with path.open("wb") as stream:
-        stream.truncate(loading.MAX_BYTES + 1)
+        stream.truncate(files.MAX_BYTES + 1)
     with pytest.raises(AgentevalError, match="too large for a suite"):
         load_suite(path)
 
@@ -364,13 +365,13 @@ def test_ids_made_from_names(name: str, expected: str) -> None:
 @given(st.text(max_size=40))
 def test_an_id_made_from_any_name_is_one(name: str) -> None:
     made = slug(name)
-    assert made == "" or loading._ID.fullmatch(made)
+    assert made == "" or ID.fullmatch(made)
     assert slug(made) == made
 
 
 def test_a_name_of_a_suite_is_made_from_its_file() -> None:
-    assert loading.name_from(Path("a/support.suite.yaml")) == "support"
-    assert loading.name_from(Path("a/suite.yaml")) == "a"
+    assert name_from(Path("a/support.suite.yaml")) == "support"
+    assert name_from(Path("a/suite.yaml")) == "a"
 
 
 @given(st.text(st.sampled_from("abtesnm:-[]{}\"'|>&*!#%@,? \n\t0ä😀"), max_size=80))
