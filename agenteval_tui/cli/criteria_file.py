@@ -1,0 +1,102 @@
+"""Criteria in a file of their own: one, or a list of them, as YAML or JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.suites.decode import read_model
+from agenteval_tui.suites.load import decode_utf8, read_bytes
+from agenteval_tui.suites.model import Criterion
+from agenteval_tui.suites.places import LineIndex
+from agenteval_tui.suites.yaml_tree import Mapping, Node, Sequence, compose, is_null, resolve
+from agenteval_tui.text.problems import AgentevalError, Problem
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.spec import CriterionSpec
+
+
+class _Criterion(Criterion):
+    """A criterion that need not have a name: it has a number."""
+
+    name: str = ""
+
+
+def read_criteria(path: Path) -> list[CriterionSpec]:
+    """The criteria of a file, in order. A criterion without a name is called by its number.
+
+    The file holds a criterion, a list of criteria, or an object with `criteria`. Raises `AgentevalError` with the first
+    problem and its place (and how many more there are).
+    """
+    from agenteval_tui.runs.criteria import spec_of
+
+    text = decode_utf8(read_bytes(path), path)
+    problems: list[Problem] = []
+    places = LineIndex(text)
+
+    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        line, column = places.line_and_column(start)
+        problems.append(Problem(str(path), line, column, line, column, "error", code, message, fix))
+
+    criteria = _from_json(text, path)
+    if criteria is None:
+        root, _ = compose(text, report)
+        criteria = [] if problems or root is None or is_null(root) else _from_yaml(root, report)
+    if problems:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        where = f"{first.file}:{first.line}:{first.column}"
+        raise AgentevalError(first.message + more, where=where, mend=first.fix or "")
+    if not criteria:
+        raise AgentevalError(
+            "there are no criteria in this file",
+            where=str(path),
+            mend="a criterion has `name`, `prototype_class` and `config_uxon`",
+        )
+    return [
+        spec_of(one if one.name.strip() else one.model_copy(update={"name": f"criterion {number}"}))
+        for number, one in enumerate(criteria, 1)
+    ]
+
+
+def _from_json(text: str, path: Path) -> list[Criterion] | None:
+    """The criteria in JSON text; None when it is no JSON (then it is YAML, which can say where it is wrong)."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    items = data.get("criteria", [data]) if isinstance(data, dict) else data
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise AgentevalError("this is neither a criterion nor a list of criteria", where=str(path))
+    from pydantic import ValidationError
+
+    criteria: list[Criterion] = []
+    for number, one in enumerate(items, 1):
+        try:
+            criteria.append(_Criterion.model_validate(one))
+        except ValidationError as error:
+            first: Any = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise AgentevalError(
+                f"criterion {number}: {name}: {first['msg'].lower()}",
+                where=str(path),
+                mend=f"a criterion may have {', '.join(Criterion.model_fields)}",
+            ) from None
+    return criteria
+
+
+def _from_yaml(root: Node, report: Any) -> list[Criterion]:
+    top = resolve(root)
+    listed = top.get("criteria") if isinstance(top, Mapping) else None
+    inner = resolve(listed) if listed is not None else top
+    if isinstance(top, Mapping) and top.get("tests") is not None:
+        report("wrong-type", top.start, top.end, "this is a suite, not a list of criteria", "give it as SUITE")
+        return []
+    nodes = list(inner.items) if isinstance(inner, Sequence) else [inner]
+    criteria: list[Criterion] = []
+    for number, node in enumerate(nodes, 1):
+        criterion = read_model(_Criterion, node, f"criterion {number}", report)
+        if criterion is not None:
+            criteria.append(criterion)
+    return criteria

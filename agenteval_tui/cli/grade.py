@@ -1,0 +1,316 @@
+"""`agenteval grade`: criteria on transcripts that are stored or given; no agent is called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.exits import exit_code
+from agenteval_tui.cli.explained import print_facts, print_failures
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import SIGNS, STYLES, Output, plural
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.regrade import Regraded
+    from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.transcripts.model import Transcript
+
+_File = click.Path(path_type=Path)
+
+
+@click.command("grade")
+@click.argument("suites", nargs=-1, type=_File)
+@click.option("--criteria", "criteria_file", type=_File, metavar="FILE", help="A criterion or a list (YAML or JSON).")
+@click.option("--transcript", "transcript_file", type=_File, metavar="FILE", help="A transcript, or chat messages.")
+@click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one a line.")
+@click.option("--execution", metavar="REF", help="The stored runs of this execution (an id, or `last`).")
+@click.option("--run", "run_ref", metavar="REF", help="One stored run.")
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Of an execution: only runs of this test.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="For {{NAME}} in the criteria.")
+@click.option("--save", is_flag=True, help="Keep the verdicts as a new execution (with --execution).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: a document a line).")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    suites: tuple[Path, ...],
+    criteria_file: Path | None,
+    transcript_file: Path | None,
+    lines_file: Path | None,
+    execution: str | None,
+    run_ref: str | None,
+    tests: tuple[str, ...],
+    variables: tuple[str, ...],
+    save: bool,
+    as_json: bool,
+) -> int:
+    """Grade transcripts with criteria.
+
+    The criteria are those of --criteria FILE, for every transcript; or those of SUITES, for stored runs of tests with
+    the same id. The transcripts are given (--transcript, --transcripts) or stored (--execution, --run). Where another
+    tool's verdict is stored with a run it is shown beside ours.
+    """
+    sources = [one for one in (transcript_file, lines_file, execution, run_ref) if one is not None]
+    if len(sources) != 1:
+        raise click.UsageError("give one of --transcript, --transcripts, --execution and --run")
+    if (criteria_file is None) == (not suites):
+        raise click.UsageError("give --criteria FILE, or suites, but not both")
+    if save and execution is None:
+        raise click.UsageError("--save needs --execution")
+    given = dict(_variable(one) for one in variables)
+    if transcript_file is not None or lines_file is not None:
+        if criteria_file is None:
+            raise click.UsageError("a given transcript belongs to no test: name the criteria with --criteria FILE")
+        from agenteval_tui.cli.criteria_file import read_criteria
+
+        specs = read_criteria(criteria_file)
+        if transcript_file is not None:
+            return _grade_one(invocation.out, specs, _read_transcript(transcript_file), given, as_json)
+        assert lines_file is not None
+        return _grade_lines(invocation, specs, lines_file, given, as_json)
+    return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json)
+
+
+def _variable(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals or not name:
+        raise click.UsageError(f"--var {given}: write NAME=VALUE")
+    return name, value
+
+
+# Given transcripts
+
+
+def _read_transcript(path: Path) -> Transcript:
+    import json
+
+    from agenteval_tui.suites.load import decode_utf8
+    from agenteval_tui.transcripts.codec import from_json
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
+    text = decode_utf8(data, path)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"{path}:{error.lineno}:{error.colno}"
+        mend = "a JSON Lines file goes with --transcripts" if "\n" in text.strip() else "give JSON"
+        raise AgentevalError(f"this is not valid JSON: {error.msg}", where=where, mend=mend) from None
+    except RecursionError:
+        raise AgentevalError("this JSON is nested too deep", where=str(path)) from None
+    try:
+        return from_json(value)
+    except AgentevalError as error:
+        raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
+
+
+def _grade_one(
+    out: Output, specs: Sequence[CriterionSpec], transcript: Transcript, variables: Mapping[str, Any], as_json: bool
+) -> int:
+    from agenteval_tui.grading.grade import grade
+
+    verdict = grade(transcript, specs, variables)
+    if as_json:
+        out.json(_results(verdict.results))
+    else:
+        from agenteval_tui.grading.explain import explain
+
+        print_facts(out, explain(verdict.results), 0)
+        score = "" if verdict.score is None else f", score {verdict.score:.2f}"
+        out.line((str(verdict.outcome), STYLES.get(str(verdict.outcome), "dim")), score)
+    return exit_code({str(verdict.outcome): 1})
+
+
+def _grade_lines(
+    invocation: Invocation, specs: Sequence[CriterionSpec], path: Path, variables: Mapping[str, Any], as_json: bool
+) -> int:
+    from agenteval_tui.grading.grade import grade
+
+    counts: Counter[str] = Counter()
+    for number, transcript in _transcripts(path):
+        verdict = grade(transcript, specs, variables)
+        counts[str(verdict.outcome)] += 1
+        if as_json:
+            invocation.out.json_line(_results(verdict.results))
+            continue
+        outcome = str(verdict.outcome)
+        invocation.out.line((SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")), f" line {number}: {outcome}")
+        print_failures(invocation.out, verdict.results, 2)
+    if not counts:
+        raise AgentevalError("there are no transcripts in this file", where=str(path))
+    if not as_json:
+        _print_counts(invocation.out, counts)
+    return exit_code(counts)
+
+
+def _transcripts(path: Path) -> Iterator[tuple[int, Transcript]]:
+    """The transcripts of a JSON Lines file with their lines. Raises `AgentevalError` for a line that is none."""
+    import json
+
+    from agenteval_tui.transcripts.codec import from_json
+
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                where = f"{path}:{number}"
+                try:
+                    yield number, from_json(json.loads(line.decode("utf-8-sig")))
+                except (ValueError, RecursionError) as error:
+                    raise AgentevalError(f"this line is not valid JSON: {error}", where=where) from None
+                except AgentevalError as error:
+                    raise AgentevalError(error.what, where=where, mend=error.mend) from None
+    except OSError as error:
+        raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
+
+
+def _results(results: Sequence[CriterionResult]) -> list[dict[str, Any]]:
+    from agenteval_tui.grading.codec import result_to_json
+
+    return [result_to_json(result) for result in results]
+
+
+# Stored runs
+
+
+def _grade_stored(
+    invocation: Invocation,
+    suites: tuple[Path, ...],
+    criteria_file: Path | None,
+    execution: str | None,
+    run_ref: str | None,
+    tests: tuple[str, ...],
+    variables: Mapping[str, Any],
+    save: bool,
+    as_json: bool,
+) -> int:
+    from agenteval_tui.analysis.regrade import Rules, agreement, regrade, rules_of_suites
+
+    with invocation.store() as store:
+        if criteria_file is not None:
+            from agenteval_tui.cli.criteria_file import read_criteria
+
+            rules = Rules(tuple(read_criteria(criteria_file)), None, variables)
+            find = lambda row: rules  # noqa: E731
+        else:
+            from agenteval_tui.cli.run import load_for_run
+
+            by_test = rules_of_suites(load_for_run(invocation, suites, ()))
+            find = _with_variables(by_test, variables)
+        row = store.execution(execution if execution is not None else store.run(run_ref or "").execution_id)
+        wanted = {test.casefold() for test in tests}
+        every = [store.run(run_ref)] if run_ref is not None else store.runs_of_execution(row.id)
+        rows = [one for one in every if not wanted or one.test_id.casefold() in wanted]
+        done: list[Regraded] = []
+        pairs = []
+        for one, transcript in regrade(store, rows, find):
+            done.append(one)
+            if save:
+                pairs.append((one, transcript))
+            if not as_json:
+                _print_run(invocation.out, one)
+        if not done:
+            names = ", ".join(list(dict.fromkeys(one.test_id for one in every))[:8])
+            raise AgentevalError(
+                "no stored run belongs to these criteria",
+                where=f"execution {row.id}",
+                mend=f"the tests of its runs are called {names}; a suite's tests must have the same ids",
+            )
+        saved = ""
+        if save:
+            from agenteval_tui.analysis.regrade import save as keep
+
+            saved = keep(store, row, pairs, f"{row.title}, graded again")
+    counts = Counter(str(one.verdict.outcome) for one in done)
+    alike = agreement(done)
+    left_out = len(rows) - len(done)
+    if as_json:
+        invocation.out.json(_document(row.id, done, counts, alike, left_out, saved))
+    else:
+        _print_counts(invocation.out, counts)
+        _print_agreement(invocation.out, done, alike)
+        if left_out:
+            invocation.out.line((f"{plural(left_out, 'run')} left out: no test with the same id, or not ended", "dim"))
+        if saved:
+            invocation.out.line((f"kept as execution {saved}", "dim"))
+    return exit_code(counts)
+
+
+def _with_variables(find: Any, variables: Mapping[str, Any]) -> Any:
+    from dataclasses import replace
+
+    def found(row: Any) -> Any:
+        rules = find(row)
+        return replace(rules, variables={**(rules.variables or {}), **variables}) if rules and variables else rules
+
+    return found
+
+
+def _print_run(out: Output, one: Regraded) -> None:
+    outcome = str(one.verdict.outcome)
+    theirs = [f"{result.criterion}: {result.outcome}" for result in one.foreign]
+    differs = one.foreign_outcome is not None and one.foreign_outcome is not one.verdict.outcome
+    out.line(
+        (SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")),
+        f" {one_line(one.row.test_id, 40)} #{one.row.repetition}: {outcome}  ",
+        (one_line("; ".join(theirs), 100), "warn" if differs else "dim"),
+        (f"  {one.row.id}", "dim"),
+    )
+    print_failures(out, one.verdict.results, 4)
+
+
+def _print_counts(out: Output, counts: Mapping[str, int]) -> None:
+    order = [key for key in SIGNS if counts.get(key)]
+    said = ", ".join(f"{counts[key]} {'in error' if key == 'error' else key.replace('_', ' ')}" for key in order)
+    out.line(f"{said} of {plural(sum(counts.values()), 'transcript')}")
+
+
+def _print_agreement(out: Output, done: Sequence[Regraded], alike: Mapping[str, int]) -> None:
+    names = list(dict.fromkeys(result.criterion for one in done for result in one.foreign))
+    both = sum(alike.values()) - alike["undecided"]
+    if not names or not both:
+        return
+    same = alike["both_passed"] + alike["both_failed"]
+    out.line(
+        f"against {one_line(', '.join(names), 60)}: alike in {same} of {both} "
+        f"(both passed {alike['both_passed']}, both failed {alike['both_failed']}, "
+        f"only ours passed {alike['only_ours_passed']}, only theirs passed {alike['only_theirs_passed']})"
+    )
+
+
+def _document(
+    execution: str,
+    done: Sequence[Regraded],
+    counts: Mapping[str, int],
+    alike: Mapping[str, int],
+    left_out: int,
+    saved: str,
+) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "execution": execution,
+        "saved": saved or None,
+        "summary": {"runs": len(done), "left_out": left_out, "outcomes": dict(counts), "agreement": dict(alike)},
+        "runs": [
+            {
+                "run": one.row.id,
+                "test": one.row.test_id,
+                "repetition": one.row.repetition,
+                "outcome": str(one.verdict.outcome),
+                "score": one.verdict.score,
+                "criteria": _results(one.verdict.results),
+                "foreign": _results(one.foreign),
+            }
+            for one in done
+        ],
+    }
