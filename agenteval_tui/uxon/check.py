@@ -147,7 +147,7 @@ class _Checker:
                 before = seen.get(prop.name)
                 if before is not None and before.key != member.key:
                     message = f"{quote(before.key)} and {quote(member.key)} are the same property: remove one of them."
-                    fix = remove_member(self.text, node.members, index, "remove this one")
+                    fix = remove_member(self.text, node.start, node.members, index, "remove this one")
                     self.tell("duplicate-key", message, member.key_start, member.key_end, fix)
                 seen[prop.name] = member
                 self.value(member.value, prop.type, quote(member.key), node, variant or kind)
@@ -213,7 +213,7 @@ class _Checker:
         head = f"{where} has no property {shown(member.key)}"
         index = node.members.index(member)
         if near and near not in free:
-            fix = remove_member(self.text, node.members, index)
+            fix = remove_member(self.text, node.start, node.members, index)
             message = f"{head}, and {shown(near)} is there already: remove this one."
             self.tell("unknown-property", message, start, end, fix)
             return near
@@ -222,7 +222,7 @@ class _Checker:
             self.tell("unknown-property", f"{head}: did you mean {shown(near)}?", start, end, fix)
             return near
         home = _home(self.schema, member.key)
-        fix = remove_member(self.text, node.members, index)
+        fix = remove_member(self.text, node.start, node.members, index)
         if home and home != where:
             self.tell("unknown-property", f"{head}: it belongs to {home}, move it there.", start, end)
         elif free:
@@ -284,7 +284,7 @@ class _Checker:
         if node.kind == "literal" and node.value is None and owner is not None:
             index = next((i for i, m in enumerate(owner.members) if m.value is node), None)
             if index is not None:
-                return _Remedy("remove the property", remove_member(self.text, owner.members, index))
+                return _Remedy("remove the property", remove_member(self.text, owner.start, owner.members, index))
         return _Remedy("")
 
     def wrap_root(self, node: Node, kind: ObjectType) -> _Remedy | None:

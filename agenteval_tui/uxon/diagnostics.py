@@ -29,19 +29,25 @@ class Diagnostic:
 
 
 CLOSE_THE_QUOTE = "close the quote"
+ESCAPE_THE_QUOTES = "escape the quotes inside"
 
 
 def without_doubtful_fixes(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Where a quote is not closed, other edits of that line that touch quotes would be read as part of the string.
+    """Leave out the edits that would go wrong because of another mistake beside them.
 
-    Their diagnostics stay, and get their fixes back when the quote is closed.
+    Where a quote is not closed or not escaped, other edits of that line that touch quotes would be read as part of the
+    string; and where the end of a switched-off part goes is certain only in a text that reads well. The diagnostics
+    stay, and get their fixes back when the other mistake is mended.
     """
     found = list(diagnostics)
-    unclosed = [d for d in found if d.fix is not None and d.fix.title == CLOSE_THE_QUOTE]
-    lines = [(text.rfind("\n", 0, d.start) + 1, text.find("\n", d.end)) for d in unclosed]
-    if not lines:
-        return found
-    return [d if d in unclosed or not _touches_quotes(text, d.fix, lines) else replace(d, fix=None) for d in found]
+    quotes = [d for d in found if d.fix is not None and d.fix.title in (CLOSE_THE_QUOTE, ESCAPE_THE_QUOTES)]
+    lines = [(text.rfind("\n", 0, d.start) + 1, text.find("\n", d.end)) for d in quotes]
+    broken = any(d.code == "syntax" for d in found)
+    for index, one in enumerate(found):
+        doubtful = one.code == "open-comment" and broken
+        if doubtful or (lines and one not in quotes and _touches_quotes(text, one.fix, lines)):
+            found[index] = replace(one, fix=None)
+    return found
 
 
 def _touches_quotes(text: str, fix: Fix | None, lines: Iterable[tuple[int, int]]) -> bool:

@@ -14,8 +14,13 @@ _BEYOND_COMMENTS = re.compile(r"(?:[\s\ufeff]+|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*
 _INDENT = re.compile(r"[ \t]*\Z")
 
 
-def remove_member(text: str, members: Sequence[Member], index: int, title: str = "remove it") -> Fix:
-    """Take a property out, with the one comma that goes with it."""
+def remove_member(text: str, start: int, members: Sequence[Member], index: int, title: str = "remove it") -> Fix | None:
+    """Take a property out of the object that begins at `start`, with the one comma that goes with it.
+
+    None for the root whose braces are missing: they come first.
+    """
+    if text[start] != "{":
+        return None
     member = members[index]
     if found := _NEXT_COMMA.match(text, member.end):
         return Fix(title, (TextEdit(member.start, found.end(), ""),))

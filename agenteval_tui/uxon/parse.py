@@ -113,8 +113,7 @@ class _Parser:
         self.report(Diagnostic("error", "syntax", message, start, end, fix))
 
     def report(self, *diagnostics: Diagnostic) -> None:
-        if len(self.diagnostics) < MOST_DIAGNOSTICS:
-            self.diagnostics.extend(diagnostics)
+        self.diagnostics.extend(diagnostics[: max(0, MOST_DIAGNOSTICS - len(self.diagnostics))])
 
     # ------------------------------------------------------------------ the root
     def before_root(self, token: Token) -> None:
@@ -377,7 +376,7 @@ class _Parser:
 
     def goes_on(self, node: Node | None) -> bool:
         """Whether the string that was just read goes on behind its quote; then it is taken whole."""
-        if node is None or node.kind != "string":
+        if node is None or node.kind != "string" or len(self.diagnostics) >= MOST_DIAGNOSTICS:
             return False
         longer = unescaped(self.text, self.solid, self.index)
         if longer is None:
@@ -493,9 +492,7 @@ class _Parser:
 
     def unexpected(self, token: Token) -> None:
         source = self.text[token.start : token.end]
-        closes = source in ("}", "]")
-        why = "nothing is open that it could close" if closes else "it belongs between a name or value and the next"
-        self.tell(
-            f"{source} stands where it means nothing ({why}): remove it.", token.start, token.end, self.removal(token)
-        )
+        why = " (nothing is open that it could close)" if source in ("}", "]") else ""
+        message = f"{source} stands where it means nothing{why}: remove it."
+        self.tell(message, token.start, token.end, self.removal(token))
         self.index += 1

@@ -35,7 +35,7 @@ def finish_object(text: str, start: int, end: int, members: list[Member], report
             member.commented = True
         else:
             if key in latest:
-                report(_duplicate(text, members, latest[key]))
+                report(_duplicate(text, start, members, latest[key]))
             latest[key] = index
             if node.kind != "missing":
                 value[key] = node.value
@@ -51,10 +51,10 @@ def finish_object(text: str, start: int, end: int, members: list[Member], report
     return Node("object", start, end, value, tuple(members), (), off)
 
 
-def _duplicate(text: str, members: list[Member], index: int) -> Diagnostic:
+def _duplicate(text: str, start: int, members: list[Member], index: int) -> Diagnostic:
     """The earlier member of two with one name has no effect: that is the one to remove."""
     member = members[index]
-    fix = remove_member(text, members, index, "remove this one")
+    fix = remove_member(text, start, members, index, "remove this one")
     name = quote(member.key)
     name = name if len(name) <= 60 else "This name"
     message = f"{name} is given again below, and the last one counts: remove this one."

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.uxon.diagnostics import ESCAPE_THE_QUOTES
 from agenteval_tui.uxon.strings import read_string
 from agenteval_tui.uxon.tokens import Token
 
 _FARTHEST = 2000  # characters of a line that are looked at
 _LINE = re.compile(r"[^\n\r]*")
-_QUOTE = re.compile(r'(?<!\\)"')
-_CLOSING_QUOTE = re.compile(r'(?<!\\)"(?=[ \t]*(?:[,}\]\n\r]|\Z))')
+_QUOTE = re.compile(r'\\.|"')
+_CAN_FOLLOW = re.compile(r"[ \t]*(?:[,}\]\n\r]|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +36,15 @@ def unescaped(text: str, tokens: Sequence[Token], index: int) -> Unescaped | Non
         return None
     line_end = _LINE.match(text, token.start, min(len(text), token.start + _FARTHEST))
     limit = line_end.end() if line_end else token.end
-    closing = _CLOSING_QUOTE.search(text, token.start, limit)
-    if closing is None:
+    quotes = [m.start() for m in _QUOTE.finditer(text, before.start + 1, limit) if m.group() == '"']
+    end = next((at + 1 for at in quotes if at >= token.start and _CAN_FOLLOW.match(text, at + 1)), None)
+    if end is None:
         return None
-    end = closing.end()
     next_index = index
     while next_index < len(tokens) and tokens[next_index].start < end:
         next_index += 1
     if tokens[next_index - 1].end != end:
         return None
-    inner = [m.start() for m in _QUOTE.finditer(text, before.start + 1, end - 1)]
-    fix = Fix("escape the quotes inside", tuple(TextEdit(at, at, "\\") for at in inner))
+    fix = Fix(ESCAPE_THE_QUOTES, tuple(TextEdit(at, at, "\\") for at in quotes if at < end - 1))
     value, _ = read_string(text, before.start, end)
     return Unescaped(value, end, next_index, fix)

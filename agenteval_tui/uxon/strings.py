@@ -6,7 +6,7 @@ import json
 import re
 
 from agenteval_tui.text.problems import Fix, TextEdit
-from agenteval_tui.uxon.diagnostics import CLOSE_THE_QUOTE, Diagnostic, replace_fix
+from agenteval_tui.uxon.diagnostics import CLOSE_THE_QUOTE, MOST_DIAGNOSTICS, Diagnostic, replace_fix
 
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _PIECE = re.compile(
@@ -100,7 +100,7 @@ def _decode_piece(source: str) -> str | None:
 
 
 def _bad_pieces(pieces: list[tuple[int, int, str]]) -> list[Diagnostic]:
-    return [_bad_piece(start, end, source) for start, end, source in pieces]
+    return [_bad_piece(start, end, source) for start, end, source in pieces[:MOST_DIAGNOSTICS]]
 
 
 def _bad_piece(start: int, end: int, source: str) -> Diagnostic:
