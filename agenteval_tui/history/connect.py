@@ -10,6 +10,7 @@ from urllib.parse import quote
 from agenteval_tui.history.errors import HistoryError
 
 BUSY_SECONDS = 30.0  # how long a writer waits for another process
+OPENING_SECONDS = 5.0  # and somebody who opens the file
 
 # SQLite's WAL needs memory shared by all processes that use the file: not to be had over a network.
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "smb2", "afs", "9p", "ceph", "glusterfs", "lustre", "ncpfs"}
@@ -79,8 +80,8 @@ def _check_existing(path: Path) -> bool:
         raise HistoryError(f"the history file can't be read: {error.strerror}", where=str(path)) from error
 
 
-def connect_writer(path: Path, *, wal: bool, busy_s: float | None = None) -> Connection:
-    """A connection that writes; `durable` commits: each one is on the disk when it returns. Raises sqlite3.Error."""
+def connect_writer(path: Path, *, busy_s: float | None = None) -> Connection:
+    """A connection that writes; a commit is on the disk when it returns. Raises sqlite3.Error."""
     connection = sqlite3.connect(
         path,
         timeout=BUSY_SECONDS if busy_s is None else busy_s,
@@ -90,14 +91,11 @@ def connect_writer(path: Path, *, wal: bool, busy_s: float | None = None) -> Con
         cached_statements=256,
     )
     try:
-        if wal:
-            # A run that is shown as ended is on the disk: FULL syncs the log with every commit (NORMAL would lose
-            # the last commits with the power). Commits are grouped, so the price is small.
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA wal_autocheckpoint = 2000")
-            connection.execute("PRAGMA journal_size_limit = 67108864")
-        else:
-            connection.execute("PRAGMA synchronous = FULL")
+        # A run that is shown as ended is on the disk: FULL syncs the log with every commit (NORMAL would lose the
+        # last commits with the power). Commits are grouped, so the price is small.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA wal_autocheckpoint = 2000")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
         connection.execute("PRAGMA cache_size = -16000")
     except BaseException:
         connection.close()
@@ -126,8 +124,8 @@ def connect_reader(path: Path, *, immutable: bool = False) -> Connection:
     return connection
 
 
-def use_wal(connection: sqlite3.Connection, path: Path) -> tuple[bool, str]:
-    """Switch the file to its journal mode. Returns whether it is WAL, and a notice ("" when it is).
+def use_wal(connection: sqlite3.Connection, path: Path) -> str:
+    """Switch the file to its journal mode. Returns a notice when that can't be WAL, else "".
 
     Raises sqlite3.Error when another program holds the file.
     """
@@ -138,8 +136,8 @@ def use_wal(connection: sqlite3.Connection, path: Path) -> tuple[bool, str]:
         mode = str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
         where = "in a place where SQLite can't use its write-ahead log"
     if mode == "wal":
-        return True, ""
-    return False, (
+        return ""
+    return (
         f"the history file is {where}: reading waits while a run is written, "
         "and only programs on one machine should use it at a time"
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agenteval_tui.history import schema
 from agenteval_tui.history.connect import (
+    OPENING_SECONDS,
     connect_reader,
     connect_writer,
     prepare_file,
@@ -28,7 +29,6 @@ class Opened:
     path: Path
     read_only: bool
     immutable: bool
-    wal: bool
     notices: tuple[str, ...]
 
 
@@ -53,15 +53,14 @@ def open_file(path: Path, *, read_only: bool = False) -> Opened:
 
 def _open_for_writing(path: Path, notices: list[str]) -> Opened:
     try:
-        # Short: another process that opens the file at the same moment is done at once.
-        connection = connect_writer(path, wal=True)
+        connection = connect_writer(path, busy_s=OPENING_SECONDS)
     except sqlite3.Error as error:
         raise explain(error, path, doing="opened") from error
     try:
         version = _check(connection, path)
         if version > schema.newest():
             return _open_read_only(path, tuple(notices))
-        wal, notice = use_wal(connection, path)
+        notice = use_wal(connection, path)
         if notice:
             notices.append(notice)
         if version < schema.newest():
@@ -69,7 +68,7 @@ def _open_for_writing(path: Path, notices: list[str]) -> Opened:
                 notices.append(_back_up(connection, path, version))
             schema.migrate(connection)
         _interrupt_dead(connection)
-        return Opened(path, False, False, wal, tuple(notices))
+        return Opened(path, False, False, tuple(notices))
     except sqlite3.Error as error:
         raise explain(error, path, doing="opened") from error
     finally:
@@ -108,7 +107,7 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> Opened:
             )
         if immutable:
             notices += ("the history's folder can't be written: runs that end now elsewhere are not seen",)
-        return Opened(path, True, immutable, False, notices)
+        return Opened(path, True, immutable, notices)
     assert problem is not None
     raise explain(problem, path, doing="read") from problem
 
@@ -156,7 +155,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
 def _is_sound(path: Path) -> bool:
     """Whether the file can be opened after all: another process may have mended it in the meantime."""
     try:
-        connection = connect_writer(path, wal=True)
+        connection = connect_writer(path, busy_s=OPENING_SECONDS)
     except sqlite3.Error:
         return False
     try:

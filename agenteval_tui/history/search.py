@@ -26,7 +26,8 @@ def match_expression(text: str) -> str:
         # A term without a letter or digit has no tokens: FTS5 would make it match nothing, or everything.
         if any(char.isalnum() for char in term):
             parts.append(f'"{term}"')
-            prefix = phrase is None
+            # The start of a word: not of one ASCII letter, which would be most of all words.
+            prefix = phrase is None and (len(term.strip()) > 1 or not term.isascii())
     if not parts:
         return ""
     return " AND ".join(parts) + (" *" if prefix and not text[-1:].isspace() else "")

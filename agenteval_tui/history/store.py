@@ -54,9 +54,11 @@ class Store:
         self._readers: weakref.WeakSet[Connection] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._closed = False
-        path, wal = opened.path, opened.wal
+        path = opened.path
         self._writer = (
-            None if opened.read_only else Writer(path, lambda: connect_writer(path, wal=wal), operations.apply_all)
+            None
+            if opened.read_only
+            else Writer(path, lambda: connect_writer(path), operations.apply_all, on_damage=lambda: mark_damaged(path))
         )
 
     @classmethod

@@ -18,7 +18,7 @@ from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any, Protocol
 
-from agenteval_tui.history.errors import HistoryError, explain, is_busy, result_code
+from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage, result_code
 from agenteval_tui.text.problems import AgentevalError
 
 _BATCH = 512  # operations in one transaction
@@ -68,8 +68,16 @@ ApplyAll = Callable[[sqlite3.Connection, Totals, Sequence[Operation]], list[Any]
 class Writer:
     """Owns the writing connection and its thread. The thread starts with the first operation."""
 
-    def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection], apply_all: ApplyAll) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connect: Callable[[], sqlite3.Connection],
+        apply_all: ApplyAll,
+        *,
+        on_damage: Callable[[], None],
+    ) -> None:
         self._path = path
+        self._on_damage = on_damage
         self._connect = connect
         self._apply_all = apply_all
         self._queue: queue.SimpleQueue[tuple[Operation, Future[Any]] | None] = queue.SimpleQueue()
@@ -178,6 +186,8 @@ class Writer:
         if isinstance(error, AgentevalError):
             return error
         if isinstance(error, sqlite3.Error):
+            if is_damage(error):
+                self._on_damage()
             return explain(error, self._path, doing="written")
         return HistoryError(f"this can't be stored: {error}", where=str(self._path))
 

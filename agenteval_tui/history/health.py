@@ -1,0 +1,58 @@
+"""How the history file is: size, rows, and whether it is whole. For `agenteval doctor` and `agenteval db`."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from agenteval_tui.history import schema
+from agenteval_tui.history.connect import connect_reader
+from agenteval_tui.history.errors import explain
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`problems` is empty for a file that is whole. Sizes are bytes; `free` is what deleted rows left unused."""
+
+    path: Path
+    version: int
+    newest_version: int
+    size: int
+    log_size: int
+    free: int
+    journal: str
+    rows: dict[str, int]
+    problems: tuple[str, ...]
+
+
+def check_health(path: Path) -> Health:
+    """Read the whole file and judge it: seconds for a large one. Raises HistoryError when it can't even be opened."""
+    from sqlite_utils import Database
+
+    log = Path(f"{path}-wal")
+    try:
+        connection = connect_reader(path)
+        try:
+            problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)").fetchall()]
+            database = Database(connection)
+            tables = [name for name in database.table_names() if not name.startswith(("sqlite_", "search"))]
+            figures = {
+                name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_size", "freelist_count", "journal_mode")
+            }
+            return Health(
+                path=path,
+                version=schema.version_of(connection),
+                newest_version=schema.newest(),
+                size=path.stat().st_size,
+                log_size=log.stat().st_size if log.exists() else 0,
+                free=figures["page_size"] * figures["freelist_count"],
+                journal=figures["journal_mode"],
+                rows={name: database[name].count for name in tables},
+                problems=tuple(problem for problem in problems if problem != "ok"),
+            )
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="read") from error
