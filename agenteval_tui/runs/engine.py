@@ -203,7 +203,6 @@ class Engine:
             flight = Flight(run, agent, request, retries, self._tell)
             flight.task = task
             self._flights[flight.run] = flight
-            flight.timers.append(self._loop.call_later(run.timeout_s, self._end_flight, flight, "timeout"))
             try:
                 await self._fly(flight)
             finally:
@@ -251,7 +250,7 @@ class Engine:
             return
         flight.stop = reason
         flight.task.cancel()
-        flight.timers.append(self._loop.call_later(self._grace_s, self._give_up, flight))
+        flight.timer = self._loop.call_later(self._grace_s, self._give_up, flight)
 
     def _give_up(self, flight: Flight) -> None:
         """The agent does not let go: settle the run with what there is, and let its task be."""
@@ -381,9 +380,13 @@ class Engine:
         return event
 
     def _tick(self) -> None:
-        """Every 50 ms: send the texts that were gathered, store what runs; every fifth time the figures too."""
+        """Every 50 ms: send the texts that were gathered, end what takes too long, store what runs; every fifth time
+        the figures too."""
+        now = time.monotonic()
         for flight in self._flights.values():
             flight.flush()
+            if now >= flight.deadline:
+                self._end_flight(flight, "timeout")
             if flight.noted != flight.attempt:
                 # Runs that end within one tick go from the queue to their outcome: half the work for the store.
                 flight.noted = flight.attempt
@@ -391,7 +394,7 @@ class Engine:
         self._ticks += 1
         if self._ticks % TICKS_A_PROGRESS == 0:
             if not self._paused:
-                self._pace.sample(time.monotonic(), self._ended_count())
+                self._pace.sample(now, self._ended_count())
             self._tell_progress()
         self._timer = self._loop.call_later(MERGE_S, self._tick)
 

@@ -89,7 +89,8 @@ class Flight:
         self.settled = False
         """True once its end was given to the store."""
         self.task: asyncio.Task[None] | None = None
-        self.timers: list[asyncio.TimerHandle] = []
+        self.timer: asyncio.TimerHandle | None = None
+        """Runs out when the agent does not end although it was stopped."""
         self.usage = Usage()
         self.spent = Usage()
         """What all attempts used together; `usage` is that of the current one."""
@@ -97,7 +98,8 @@ class Flight:
         self._request = request
         self._retries = retries
         self._tell = tell
-        self._began = 0.0
+        self._began = time.monotonic()
+        self.deadline = self._began + plan.timeout_s
         self._recorder: Recorder | None = None
         self._error: RunError | None = None
         self._texts: list[str] = []
@@ -107,7 +109,6 @@ class Flight:
 
     async def fly(self) -> None:
         """Run the agent, again where that may help. Raises only CancelledError; errors are in the transcript."""
-        self._began = time.monotonic()
         self.started_ms = now_ms()
         while not self.stop:
             self.attempt += 1
@@ -116,25 +117,19 @@ class Flight:
             if failed is None or not failed.retry or self.attempt >= self._retries.attempts:
                 break
             wait_s = self._retries.wait_s(self.attempt, failed.retry_after_s)
-            if wait_s >= self.left_s():
+            if wait_s >= self.deadline - time.monotonic():
                 break  # The run would time out while it waits: say now what is wrong.
             self.flush()
             self._tell(AttemptFailed, self.run, self.attempt, failed.error.message, wait_s)
             await asyncio.sleep(wait_s)
             self._error = None
 
-    def left_s(self) -> float:
-        """Seconds until the run's time is over."""
-        return self.plan.timeout_s - (time.monotonic() - self._began)
-
     def land(self) -> None:
         """The agent is done: stop the clock, send what is left of the stream."""
-        if self._began:
-            self.duration_ms = (time.monotonic() - self._began) * 1000
+        self.duration_ms = (time.monotonic() - self._began) * 1000
         self.flush()
-        for timer in self.timers:
-            timer.cancel()
-        self.timers.clear()
+        if self.timer is not None:
+            self.timer.cancel()
 
     def transcript(self) -> Transcript:
         """What there is of the conversation; complete when the agent ended by itself."""
