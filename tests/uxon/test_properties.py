@@ -115,7 +115,7 @@ def test_written_values_are_read_back(value: object) -> None:
 
 
 CONFIGS = [
-    '{\n  "extract_code_block": 1,\n  // both\n  "metrics": [\n    {"type": "TextMatch", "contains_all": ["a"]}\n  ]\n}',
+    '{\n  "extract_code_block": 1,\n  // x\n  "metrics": [\n    {"type": "TextMatch", "contains_all": ["a"]}\n  ]\n}',
     '{"metrics": [{"type": "ToolCheck", "tools": [{"name": "search", "min_calls": 1, "arguments": {"q": "x"}}]}]}',
     '{"extract_by_regex": "/a(b)/i", "with_block": true, "metrics": [{"type": "TextMatch", "equals": "x y"}]}',
 ]
