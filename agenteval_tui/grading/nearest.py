@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -24,9 +24,8 @@ _CUTOFF = 60.0
 _QUOTES = str.maketrans(
     {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
 )
-_SPACE = re.compile(r"\s+")
 _INVISIBLE = regex.compile(r"\p{Cf}+")
-_IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d)")
+_IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d{3}(?!\d))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +38,21 @@ class Miss:
     likeness: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    said: str
-    fold: Callable[[str], str]
-
-
 def _unicode(text: str) -> str:
     if text.isascii():
         return text
     return _INVISIBLE.sub("", unicodedata.normalize("NFKD", text))
 
 
-_STEPS = (
-    _Step("ignoring case", str.lower),
-    _Step("with white space made equal", lambda text: _SPACE.sub(" ", text)),
-    _Step("with straight quotes and plain dashes", lambda text: text.translate(_QUOTES)),
-    _Step("with Unicode forms made equal", _unicode),
-    _Step("without the separators in numbers", lambda text: _IN_NUMBER.sub("", text)),
+# What may be made equal on both sides, and how a reason says that it was.
+_STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("ignoring case", str.lower),
+    ("with white space made equal", lambda text: " ".join(text.split())),
+    ("with straight quotes and plain dashes", lambda text: text.translate(_QUOTES)),
+    ("with Unicode forms made equal", _unicode),
+    ("without the separators in numbers", lambda text: _IN_NUMBER.sub("", text)),
 )
+_UNICODE, _NUMBERS = 3, 4
 
 
 def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> Miss | None:
@@ -107,23 +102,31 @@ def _around(text: str, where: str) -> str:
 
 def _normalised(text: str, needle: str, side: str) -> Miss | None:
     """The fewest normalisations after which the needle is where it must be, and the place."""
-    if not _fits(_folded(text, _STEPS), _folded(needle, _STEPS), side):
+    useful = [number for number in range(len(_STEPS)) if number < _UNICODE]
+    if not (text.isascii() and needle.isascii()):
+        useful.append(_UNICODE)
+    if any(char.isdigit() for char in needle):
+        useful.append(_NUMBERS)
+    if not _fits(_folded_text(text, tuple(useful)), _folded(needle, useful), side):
         return None
-    for size in range(1, len(_STEPS) + 1):
-        for steps in combinations(_STEPS, size):
-            if _fits(_folded(text, steps), _folded(needle, steps), side):
+    for size in range(1, len(useful) + 1):
+        for steps in combinations(useful, size):
+            if _fits(_folded_text(text, steps), _folded(needle, steps), side):
                 start, end = _place(text, needle, steps, side)
-                said = " and ".join(step.said for step in steps)
+                said = " and ".join(_STEPS[number][0] for number in steps)
                 reason = f"nearest {quoted(text[start:end])} (line {_line(text, start)}): would match {said}"
                 return Miss(start, end, reason, 0.98 - 0.01 * size)
     return None
 
 
-@lru_cache(maxsize=64)
-def _folded(text: str, steps: tuple[_Step, ...]) -> str:
-    for step in steps:
-        text = step.fold(text)
-    return text.strip()
+def _folded(text: str, steps: Iterable[int]) -> str:
+    for number in steps:
+        text = _STEPS[number][1](text)
+    return text
+
+
+# One text is looked at for many needles.
+_folded_text = lru_cache(maxsize=32)(_folded)
 
 
 def _fits(text: str, needle: str, side: str) -> bool:
@@ -137,7 +140,7 @@ def _fits(text: str, needle: str, side: str) -> bool:
     }[side]
 
 
-def _place(text: str, needle: str, steps: tuple[_Step, ...], side: str) -> tuple[int, int]:
+def _place(text: str, needle: str, steps: tuple[int, ...], side: str) -> tuple[int, int]:
     """Where in `text` the folded needle stands: the shortest piece whose folded form still fits."""
     wanted = _folded(needle, steps)
     if side == "equals":

@@ -8,6 +8,8 @@ from typing import Any
 SHOWN = 60
 """Characters of a text that a reason quotes."""
 
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode  # made once: `json.dumps` makes one a call
+
 
 def nth(number: int) -> str:
     """1st, 2nd, 3rd, 4th, 11th, ..."""
@@ -19,14 +21,14 @@ def quoted(text: str, limit: int = SHOWN) -> str:
     """`text` in quotation marks, line breaks as \\n, cut to `limit` characters with `…`."""
     if len(text) > limit:
         text = text[: limit - 1] + "…"
-    return json.dumps(text, ensure_ascii=False)
+    return _encode(text)
 
 
 def shown(value: Any, limit: int = SHOWN) -> str:
     """Any JSON value as a reason shows it: compact JSON, cut to `limit` characters."""
     if isinstance(value, str):
         return quoted(value, limit)
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = _encode(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -28,6 +28,7 @@ class TextResponse(Prototype):
 
     extract_by_regex: Annotated[str, RegexText()] | None = Field(
         None,
+        min_length=1,
         description="A pattern, PHP style with delimiters and flags (`/total: (\\d+)/i`) or bare. The value is "
         "group 1, or the whole match when the pattern has no group.",
     )
