@@ -71,7 +71,7 @@ class DemoAgent:
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One conversation with the shop's assistant."""
         options = self._options
-        if request.config:
+        if request.config and request.config != self._setup.config:
             options = read_options(DemoOptions, self._setup.name, request.config)
         assistant = VERSIONS[options.version](Dice(request.seed if options.seed is None else options.seed))
         if not any(message.role == "user" for message in request.messages):

@@ -55,7 +55,7 @@ class OpenAIChatAgent:
         """One conversation, as many requests as the model wants tools."""
         try:
             options = self._options
-            if request.config:
+            if request.config and request.config != self._setup.config:
                 options = read_options(OpenAIOptions, self._setup.name, request.config)
             wire = self._wire(options)
             toolbox = make_toolbox(options.tools, request.context, self._setup.base_dir)

@@ -34,7 +34,7 @@ def run_agent(tmp_path: Path) -> Run:
     """`await run_agent(config, "text")`: one run; keyword arguments are those of the request."""
 
     async def run(
-        config: Mapping[str, Any], text: str = "hello", *, env: Mapping[str, str] | None = None, **request: Any
+        config: Mapping[str, Any], text: str = "hello", /, *, env: Mapping[str, str] | None = None, **request: Any
     ) -> Ran:
         agent = make_agent("tested", config, base_dir=tmp_path, env=env or {})
         asked = AgentRequest(request.pop("messages", (Message("user", text),)), **request)

@@ -57,7 +57,11 @@ CATEGORIES = {
 }
 _GERMAN = re.compile(
     r"\b(?:der|die|das|den|dem|ist|sind|wie|wo|welche|gib|gab|alle|aus|meine[nr]?|bestellung(?:en)?|kunden|ich|mir|"
-    r"lösche|liste|bitte|und|kann|zurück)\b|[äöüß]",
+    r"lösche|liste|bitte|und|kann|zurück|storniere|über|sagen)\b|[äöüß]",
+    re.IGNORECASE,
+)
+_ENGLISH = re.compile(
+    r"\b(?:the|is|are|my|please|what|which|where|how|do|does|i|it|of|from|and|to|have|your|cancel|show|write|all)\b",
     re.IGNORECASE,
 )
 _ORDER_AFTER_WORD = re.compile(r"\border (?:number |no\.? )?#?(W\d{3,6})\b", re.IGNORECASE)
@@ -73,12 +77,12 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sum_revenue", (r"wie hoch|summe|zusammen|insgesamt|total|sum of", r"umsatz|revenue")),
     ("customers", (r"\bkunden\b|\bcustomers\b", r"sql|abfrage|query|welche|gib|liste|which|list|show")),
     ("products", (r"\bprodukte?n?\b|\bproducts?\b|\bartikel\b", r"kategorie|category|audio|küche|garten|büro|kitchen")),
-    ("cancel", (r"storn|cancel|annullier",)),
-    ("send_back", (r"send (?:\w+ )*back|zurückschick|zurücksend|return label|broken|defekt|kaputt|want to return",)),
     (
         "return_window",
         (r"how long|how many days|wie lange|wie viele tage|deadline|frist", r"return|rückgabe|zurück|send back"),
     ),
+    ("cancel", (r"storn|cancel|annullier",)),
+    ("send_back", (r"send (?:\w+ )*back|zurückschick|zurücksend|return label|broken|defekt|kaputt|want to return",)),
     ("reviews", (r"review|bewertung|what do (?:customers|people) (?:say|think)|was sagen",)),
     ("shipping", (r"shipping|delivery options|versand|how fast",)),
     ("orders_of", (r"orders|bestellungen", r"@")),
@@ -114,7 +118,7 @@ def read(messages: Sequence[Message]) -> Wish:
     amount = _AMOUNT.search(text)
     return Wish(
         intent=next((name for name, rules in _RULES if all(re.search(rule, lowered) for rule in rules)), "other"),
-        language="de" if len(_GERMAN.findall(text)) >= 2 else "en",
+        language="de" if len(_GERMAN.findall(text)) > len(_ENGLISH.findall(text)) else "en",
         text=text,
         order_id=next(filter(None, map(order_id, [text, *earlier])), ""),
         email=next((found.group() for one in [text, *earlier] if (found := _EMAIL.search(one))), ""),

@@ -1,0 +1,94 @@
+"""Recording the bundled agent: the second sample suite is made by `python -m agenteval_tui.agents.shop.record`.
+
+The times in the recordings are those at pace 1 on a clock of their own, so that the same files come out everywhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.demo import DemoAgent
+from agenteval_tui.agents.interface import AgentRequest, AgentSetup
+from agenteval_tui.agents.record import Recorder
+from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
+from agenteval_tui.places import bundled
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.model import Suite, Test
+from agenteval_tui.suites.templates import render
+from agenteval_tui.text.identity import content_hash
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.model import Message, Transcript
+
+
+class _Clock:
+    """Time that passes only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    async def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def recorded_suite() -> Path:
+    """The bundled suite that the recordings belong to."""
+    return bundled("sample_suites") / "recorded" / "recorded.suite.yaml"
+
+
+def record_suite(path: Path) -> dict[str, str]:
+    """The recordings of every test of a suite with each version: file name -> JSON lines. Writes nothing."""
+    suite = load_suite(path).suite
+    if suite is None:
+        raise AgentevalError("this suite can't be read", where=str(path), mend="see `agenteval validate`")
+    return {f"demo-rules-{version}.jsonl": asyncio.run(_lines(suite, version)) for version in VERSIONS}
+
+
+async def _lines(suite: Suite, version: str) -> str:
+    lines = []
+    for test in suite.tests:
+        for repetition in range(1, (test.repeat or suite.defaults.repeat) + 1):
+            transcript = await _record(test, version, repetition)
+            item = {"test": test.id, "repetition": repetition, "transcript": _rounded(to_json(transcript))}
+            lines.append(json.dumps(item, ensure_ascii=False) + "\n")
+    return "".join(lines)
+
+
+async def _record(test: Test, version: str, repetition: int) -> Transcript:
+    clock = _Clock()
+    setup = AgentSetup("recorded", {"kind": "demo", "version": version}, Path())
+    agent = DemoAgent(setup, sleep=clock.sleep, clock=clock)
+    messages = (Message("user", render(test.prompt or "", test.variables)),)
+    seed = int(content_hash(["recorded", test.id, repetition])[:8], 16)
+    recorder = Recorder(messages, clock)
+    async for event in agent.run(AgentRequest(messages, test_id=test.id, repetition=repetition, seed=seed)):
+        recorder.apply(event)
+    return recorder.transcript()
+
+
+def _rounded(value: Any) -> Any:
+    """Times to the microsecond: sums of floats have digits behind it that say nothing."""
+    if isinstance(value, float):
+        return round(value, 3)
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    return [_rounded(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def main() -> None:
+    """Write the recordings beside the bundled suite."""
+    path = recorded_suite()
+    for name, text in record_suite(path).items():
+        (path.parent / name).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path.parent / name}: {text.count(chr(10))} recordings\n")
+
+
+if __name__ == "__main__":
+    main()
