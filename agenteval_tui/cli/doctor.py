@@ -1,0 +1,191 @@
+"""`agenteval doctor`: is everything here as it should be?"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from agenteval_tui import __version__, places
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, Style, duration, plural
+from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.health import Health
+
+State = Literal["ok", "warning", "error"]
+_MARKS: dict[State, tuple[str, Style]] = {"ok": ("✓", "good"), "warning": ("!", "warn"), "error": ("✗", "bad")}
+_SMALLEST = (80, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at: how it is, in words, and what to do about it."""
+
+    name: str
+    state: State
+    message: str
+    mend: str = ""
+
+
+@click.command("doctor")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> int:
+    """Check Python, terminal, history, configuration, sample suites, and the agents (also of the suites at PATHS).
+
+    Exit code 3 when something is broken; what could be better is a warning.
+    """
+    checks = list(_checks(invocation, paths))
+    if as_json:
+        invocation.out.json({"version": 1, "checks": [asdict(check) for check in checks]})
+    else:
+        for check in checks:
+            _print(invocation.out, check)
+    return INFRASTRUCTURE if any(check.state == "error" for check in checks) else 0
+
+
+def _print(out: Output, check: Check) -> None:
+    out.line(_MARKS[check.state], f" {check.name:<14} {' '.join(check.message.split())}")
+    if check.mend and check.state != "ok":
+        out.line(f"{'':<17}", (check.mend, "dim"))
+
+
+def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
+    implementation = platform.python_implementation()
+    yield Check(
+        "version", "ok", f"agenteval {__version__}, {implementation} {platform.python_version()} ({sys.platform})"
+    )
+    yield from _terminal(invocation.out)
+    yield _history(places.history_file(invocation.db))
+    yield _configuration()
+    yield _samples()
+    yield from _agents(paths)
+
+
+def _terminal(out: Output) -> Iterator[Check]:
+    term = os.environ.get("TERM", "")
+    if not out.is_terminal:
+        yield Check("terminal", "ok", f"none here (the output is no terminal); TERM is {term or 'not set'}")
+        return
+    columns, lines = shutil.get_terminal_size()
+    around = [name for name, is_here in _surroundings() if is_here]
+    said = f"TERM={term or 'not set'}, {columns}x{lines}, {_colours()}"
+    said += f", inside {' and '.join(around)}" if around else ""
+    if term in ("", "dumb"):
+        yield Check("terminal", "warning", said, "the app needs a terminal that is not dumb; verbs work")
+    elif (columns, lines) < _SMALLEST or lines < _SMALLEST[1]:
+        yield Check("terminal", "warning", said, f"the app is made for {_SMALLEST[0]}x{_SMALLEST[1]} and more")
+    else:
+        yield Check("terminal", "ok", said)
+    if out.ascii_only:
+        mend = "set LANG to a UTF-8 locale, such as C.UTF-8"
+        yield Check("characters", "warning", "the terminal's encoding is not UTF-8", mend)
+
+
+def _surroundings() -> list[tuple[str, bool]]:
+    environment = os.environ
+    return [
+        ("tmux", "TMUX" in environment),
+        ("screen", "STY" in environment),
+        ("ssh", "SSH_CONNECTION" in environment or "SSH_TTY" in environment),
+    ]
+
+
+def _colours() -> str:
+    if os.environ.get("NO_COLOR"):
+        return "no colours (NO_COLOR is set)"
+    if os.environ.get("COLORTERM", "") in ("truecolor", "24bit"):
+        return "16 million colours"
+    return "256 colours" if "256" in os.environ.get("TERM", "") else "16 colours"
+
+
+def _history(path: Path) -> Check:
+    if not path.exists():
+        folder = next((one for one in path.parents if one.exists()), path.parent)
+        if not os.access(folder, os.W_OK):
+            return Check("history", "error", f"{path}: the folder can't be written", "give --db or AGENTEVAL_DB")
+        return Check("history", "ok", f"{path}: nothing stored yet")
+    from agenteval_tui.history.health import check_health
+
+    try:
+        health = check_health(path)
+    except AgentevalError as error:
+        return Check("history", "error", str(error), error.mend)
+    return _judged(path, health)
+
+
+def _judged(path: Path, health: Health) -> Check:
+    runs = plural(health.rows.get("runs", 0), "run")
+    said = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
+    if health.problems:
+        mend = "start agenteval: it moves a damaged file aside and saves what can be read"
+        return Check("history", "error", f"{said}; damaged: {health.problems[0]}", mend)
+    if health.version > health.newest_version:
+        return Check("history", "warning", f"{said}, made by a newer agenteval: read only", "update agenteval")
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        return Check(
+            "history", "warning", f"{said}; it can't be written", "give yourself write permission, or use --db"
+        )
+    return Check("history", "ok", said)
+
+
+def _configuration() -> Check:
+    from agenteval_tui.suites.agents_file import agents_path, read_agents_file
+
+    folder = places.config_dir()
+    path = agents_path(folder)
+    if not path.exists():
+        return Check("configuration", "ok", f"{folder} (no agents.yaml in it)")
+    try:
+        agents, problems = read_agents_file(path)
+    except AgentevalError as error:
+        return Check("configuration", "error", str(error), error.mend)
+    if problems:
+        first = problems[0]
+        return Check(
+            "configuration", "error", f"{first.file}:{first.line}:{first.column}: {first.message}", first.fix or ""
+        )
+    return Check("configuration", "ok", f"{path}: {plural(len(agents), 'agent')}")
+
+
+def _samples() -> Check:
+    from agenteval_tui.analysis.lint import check_suites
+
+    folder = places.bundled("sample_suites")
+    if not folder.is_dir():
+        return Check("samples", "error", f"the sample suites are not there: {folder}", "install agenteval again")
+    loaded, problems = check_suites([folder])
+    own = [problem for problem in problems if problem.severity == "error" and Path(problem.file).is_relative_to(folder)]
+    if own or not loaded:
+        return Check("samples", "error", str(own[0]) if own else "there are none", "install agenteval again")
+    tests = sum(len(one.suite.tests) for one in loaded if one.suite is not None)
+    return Check("samples", "ok", f"{plural(len(loaded), 'suite')}, {plural(tests, 'test')} in {folder}")
+
+
+def _agents(paths: Sequence[Path]) -> Iterator[Check]:
+    from agenteval_tui.cli.agents import check_all, configured
+
+    try:
+        found = configured(paths)
+    except AgentevalError as error:
+        yield Check("agents", "error", str(error), error.mend)
+        return
+    reports = check_all(found)
+    for number, one in enumerate(found):
+        report = reports[number]
+        took = f" ({duration(report.latency_ms)})" if report.latency_ms is not None else ""
+        state: State = "ok" if report.ok else "error"
+        yield Check("agent", state, f"{one.name} ({one.config.kind}): {report.message}{took}", report.mend)
+    if not found:
+        yield Check("agents", "ok", "none are configured beside those of suites")
