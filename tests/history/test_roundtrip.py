@@ -1,0 +1,232 @@
+"""Whatever a transcript or a result holds, the history gives it back equal."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from history_made import ended, planned, record, results, transcript
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.history.blobs import (
+    clean,
+    pack_results,
+    pack_transcript,
+    search_document,
+    unpack_results,
+    unpack_transcript,
+)
+from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
+
+# Every code point, also NUL, lone surrogates and what turns text around.
+texts = st.text(st.characters(exclude_categories=()), max_size=40)
+numbers = st.floats(allow_nan=False) | st.integers(-(2**53), 2**53)
+values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+milliseconds = st.none() | st.floats(0, 1e9)
+counts = st.none() | st.integers(0, 2**40)
+
+messages = st.builds(
+    Message,
+    role=st.sampled_from(["system", "user", "assistant", "tool", "developer"]),
+    content=texts,
+    reasoning=texts,
+    tool_calls=st.lists(st.integers(0, 9), max_size=3).map(tuple),
+    tool_call=st.none() | st.integers(0, 9),
+    tool_call_id=st.none() | texts,
+    name=st.none() | texts,
+)
+calls = st.builds(
+    ToolCall,
+    id=texts,
+    name=texts,
+    arguments=values,
+    result=st.none() | texts,
+    status=st.sampled_from(["ok", "error", "pending"]),
+    started_ms=milliseconds,
+    duration_ms=milliseconds,
+    message=st.none() | st.integers(0, 9),
+    malformed=st.booleans(),
+)
+transcripts = st.builds(
+    Transcript,
+    messages=st.lists(messages, max_size=5).map(tuple),
+    tool_calls=st.lists(calls, max_size=4).map(tuple),
+    timing=st.builds(
+        Timing,
+        milliseconds,
+        milliseconds,
+        st.lists(st.builds(Step, texts, st.floats(0, 1e6), st.floats(0, 1e6)), max_size=3).map(tuple),
+    ),
+    usage=st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100)),
+    model=texts,
+    finish_reason=texts,
+    final_output=texts,
+    error=st.none() | st.builds(RunError, texts, texts, texts),
+)
+spans = st.lists(
+    st.builds(
+        Span,
+        st.sampled_from(["message", "arguments", "tool", "value"]),
+        st.integers(0, 99),
+        st.integers(0, 999),
+        st.integers(0, 999),
+        texts,
+    ),
+    max_size=2,
+).map(tuple)
+outcomes = st.sampled_from(Outcome)
+scores = st.none() | st.floats(0, 1)
+evidence = st.builds(
+    Evidence,
+    texts,
+    st.none() | st.booleans(),
+    texts,
+    expected=values,
+    found=values,
+    spans=spans,
+    near=spans,
+    group=texts,
+)
+metrics = st.builds(
+    MetricResult,
+    texts,
+    texts,
+    outcomes,
+    scores,
+    st.floats(0, 10),
+    st.booleans(),
+    st.lists(evidence, max_size=3).map(tuple),
+    texts,
+)
+criteria = st.builds(
+    CriterionResult,
+    texts,
+    outcomes,
+    scores,
+    st.sampled_from(["error", "warning"]),
+    st.floats(0, 10),
+    st.booleans(),
+    texts,
+    texts,
+    st.none() | texts,
+    spans,
+    st.lists(metrics, max_size=3).map(tuple),
+    texts,
+    texts,
+)
+
+
+@given(transcripts)
+def test_a_transcript_comes_back(one: Transcript) -> None:
+    content_hash, data = pack_transcript(one)
+    assert unpack_transcript(data) == one
+    assert pack_transcript(unpack_transcript(data)) == (content_hash, data)
+
+
+@given(st.lists(criteria, max_size=3).map(tuple))
+def test_results_come_back(some: tuple[CriterionResult, ...]) -> None:
+    back = unpack_results(pack_results(some))
+    assert back == some
+    assert all(type(result.outcome) is Outcome for result in back)
+
+
+@given(transcripts, texts)
+def test_what_is_searched_is_the_same_every_time(one: Transcript, prompt: str) -> None:
+    # The index can only forget a run when it is told the very texts again.
+    again = unpack_transcript(pack_transcript(one)[1])
+    document = search_document(one, prompt)
+    assert search_document(again, prompt) == document
+    for text in document:
+        text.encode("utf-8")
+
+
+@given(texts)
+def test_clean_changes_only_lone_surrogates(text: str) -> None:
+    cleaned = clean(text)
+    cleaned.encode("utf-8")
+    if not any("\ud800" <= char <= "\udfff" for char in text):
+        assert cleaned == text
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    one=transcripts,
+    some=st.lists(criteria, max_size=2).map(tuple),
+    words=texts,
+    variables=st.dictionaries(texts, values),
+)
+def test_the_store_gives_all_of_it_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    one: Transcript,
+    some: tuple[CriterionResult, ...],
+    words: str,
+    variables: dict[str, Any],
+) -> None:
+    with Store.open(tmp_path_factory.mktemp("store") / "history.db") as store:
+        plan = planned(0, prompt=words, variables=variables, test_name=words, agent=words, specs=({"name": words},))
+        store.begin_execution(record(title=words, source=words), [plan])
+        store.run_ended(replace(ended(0), transcript=one, results=some, why=words)).result()
+        assert store.transcript(plan.id) == one
+        assert store.results(plan.id) == some
+        assert store.run(plan.id).variables == variables
+        assert store.execution("last").title == clean(words)
+        assert store.criterion("hash-a") == {"name": words}
+        # Taking it out of the index again must leave the index whole.
+        store.run_ended(ended(0)).result()
+        assert len(store.run_ids(RunFilter(text="on its way"))) == 1
+        store.delete_execution("EXECUTION-1").result()
+        assert len(store.run_ids(RunFilter(text="on its way"))) == 0
+
+
+def test_every_field_of_the_models_is_packed() -> None:
+    # A field that is added to a model must be added to the layout in blobs.py as well: a new layout number.
+    assert {cls.__name__: [field.name for field in fields(cls)] for cls in (Transcript, Message, ToolCall)} == {
+        "Transcript": [
+            *("messages", "tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error"),
+        ],
+        "Message": ["role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name"],
+        "ToolCall": [
+            *("id", "name", "arguments", "result", "status", "started_ms", "duration_ms", "message", "malformed"),
+        ],
+    }
+    numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError)}
+    assert numbers == {"Timing": 3, "Step": 3, "Usage": 5, "RunError": 3}
+    numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
+    assert numbers == {"CriterionResult": 13, "MetricResult": 8, "Evidence": 8, "Span": 5}
+
+
+def test_a_small_transcript_is_small_and_a_large_one_is_compressed() -> None:
+    assert len(pack_transcript(transcript())[1]) < 400
+    assert len(pack_transcript(transcript("the same words again " * 10_000))[1]) < 5_000
+
+
+def test_bytes_that_are_something_else_are_refused() -> None:
+    packed = pack_transcript(transcript())[1]
+    for data in (b"", b"garbage", packed[:-5], pack_results(results())):
+        with pytest.raises(ValueError):
+            unpack_transcript(data)
+    for data in (b"", b"garbage", packed):
+        with pytest.raises(ValueError):
+            unpack_results(data)
+
+
+def test_arguments_nested_deeply_are_stored(path: Path) -> None:
+    deep: Any = "bottom"
+    for _ in range(400):
+        deep = {"a": [deep]}
+    one = replace(transcript(), tool_calls=(ToolCall("c", "dig", deep, message=1),))
+    with Store.open(path) as store:
+        store.begin_execution(record(), [planned(0)])
+        store.run_ended(replace(ended(0), transcript=one)).result()
+        assert store.transcript("EXECUTION-1-RUN-00000") == one
+        assert len(store.run_ids(RunFilter(text="bottom"))) == 1
