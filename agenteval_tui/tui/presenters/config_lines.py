@@ -1,0 +1,197 @@
+"""The colours of a config text by line: tokens, problems, brackets; for any text, broken or not."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agenteval_tui.text.problems import Severity
+from agenteval_tui.tui.lines import Cell
+from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.tokens import Token, tokenize
+
+Layer = tuple[int, int, str]  # columns start..end of a line, style token
+
+TOO_LONG = 400_000  # characters: longer texts are shown without colours
+_FARTHEST = 20_000  # tokens: a bracket's partner is not looked for further away
+
+_STYLES = {
+    "key": "json-key",
+    "string": "json-string",
+    "number": "json-number",
+    "literal": "json-literal",
+    "comment": "comment",
+    "error": "error",
+}
+SIGNS: dict[Severity, tuple[str, str]] = {"error": ("✗", "failed"), "warning": ("!", "error"), "info": ("i", "running")}
+_UNDERLINES: dict[Severity, str] = {
+    "error": "failed underline",
+    "warning": "error underline",
+    "info": "running underline",
+}
+_RANK: dict[Severity, int] = {"error": 2, "warning": 1, "info": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where the lines of a text begin. Offsets count the text's characters, `newline` of them between two lines."""
+
+    starts: tuple[int, ...]
+    newline: int
+
+    @classmethod
+    def of(cls, lines: Sequence[str], newline: int) -> Lines:
+        """Of lines that are joined by `newline` characters."""
+        starts = [0]
+        for line in lines:
+            starts.append(starts[-1] + len(line) + newline)
+        return cls(tuple(starts), newline)
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Row and column of an offset."""
+        last = len(self.starts) - 2
+        row = min(max(bisect_right(self.starts, offset) - 1, 0), last)
+        return row, min(max(offset - self.starts[row], 0), self.starts[row + 1] - self.newline - self.starts[row])
+
+    def offset(self, row: int, column: int) -> int:
+        """The offset of a row and column."""
+        return self.starts[row] + column
+
+    def layers(self, start: int, end: int, style: str) -> list[tuple[int, Layer]]:
+        """The characters `start`..`end` as a layer in each row that they are in."""
+        first, column = self.place(start)
+        last, end_column = self.place(end)
+        if first == last:
+            return [(first, (column, max(end_column, column + 1), style))]
+        found: list[tuple[int, Layer]] = [(first, (column, self._width(first), style))]
+        found += [(row, (0, self._width(row), style)) for row in range(first + 1, last)]
+        found.append((last, (0, end_column, style)))
+        return [(row, layer) for row, layer in found if layer[1] > layer[0]]
+
+    def _width(self, row: int) -> int:
+        return self.starts[row + 1] - self.newline - self.starts[row]
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a text that is not too long for colours."""
+    return tokenize(text) if len(text) <= TOO_LONG else []
+
+
+def token_layers(tokens: Sequence[Token], lines: Lines) -> dict[int, list[Layer]]:
+    """The colours of the tokens, by row."""
+    found: dict[int, list[Layer]] = {}
+    for kind, start, end in tokens:
+        style = _STYLES.get(kind)
+        if style is None:
+            continue
+        for row, layer in lines.layers(start, end, style):
+            found.setdefault(row, []).append(layer)
+    return found
+
+
+def problem_layers(
+    problems: Sequence[Diagnostic], lines: Lines
+) -> tuple[dict[int, list[Layer]], dict[int, tuple[str, str]]]:
+    """The underlines of the problems by row, and the sign in the margin of each row (of the gravest problem)."""
+    layers: dict[int, list[Layer]] = {}
+    gravest: dict[int, Severity] = {}
+    for problem in sorted(problems, key=lambda p: _RANK[p.severity]):
+        for row, layer in lines.layers(problem.start, problem.end, _UNDERLINES[problem.severity]):
+            layers.setdefault(row, []).append(layer)
+        gravest[lines.place(problem.start)[0]] = problem.severity
+    return layers, {row: SIGNS[severity] for row, severity in gravest.items()}
+
+
+def moved(problems: Sequence[Diagnostic], old: str, new: str) -> tuple[Diagnostic, ...]:
+    """The problems of `old` where their text is in `new`; those of what was edited are left out, and all fixes."""
+    from dataclasses import replace
+
+    start = _common_start(old, new)
+    end = len(old) - _common_end(old, new, start)
+    shift = len(new) - len(old)
+    kept: list[Diagnostic] = []
+    for problem in problems:
+        if problem.end <= start:
+            kept.append(replace(problem, fix=None))
+        elif problem.start >= end:
+            kept.append(replace(problem, start=problem.start + shift, end=problem.end + shift, fix=None))
+    return tuple(kept)
+
+
+def partner(tokens: Sequence[Token], text: str, offset: int) -> tuple[int, int] | None:
+    """The bracket at `offset` or right before it, and the one that belongs to it, as offsets."""
+    index = bisect_right(tokens, offset, key=lambda token: token.start) - 1
+    for candidate in (index, index - 1):
+        if candidate < 0:
+            continue
+        token = tokens[candidate]
+        if token.kind in ("brace", "bracket") and token.start in (offset, offset - 1):
+            found = _partner(tokens, text, candidate)
+            if found is not None:
+                return token.start, found
+    return None
+
+
+def _partner(tokens: Sequence[Token], text: str, index: int) -> int | None:
+    opens = text[tokens[index].start] in "{["
+    depth = 0
+    step = 1 if opens else -1
+    position = index
+    for _ in range(_FARTHEST):
+        if not 0 <= position < len(tokens):
+            return None
+        token = tokens[position]
+        if token.kind in ("brace", "bracket"):
+            depth += 1 if (text[token.start] in "{[") == opens else -1
+            if depth == 0:
+                return token.start
+        position += step
+    return None
+
+
+def painted(text: str, offsets: Sequence[int] | None, layers: Sequence[Layer]) -> tuple[Cell, ...]:
+    """A line as it is shown in its colours. Layers are in columns of the raw line; later ones lie above."""
+    if not layers:
+        return ((text, ""),)
+    size = len(text)
+    spans: list[Layer] = []
+    edges = {0, size}
+    for start, end, style in layers:
+        if offsets is not None:
+            start = offsets[start] if start < len(offsets) else size
+            end = offsets[end] if end < len(offsets) else size
+            end = max(end, start + 1)
+        end = min(end, size)
+        if start < end:
+            spans.append((start, end, style))
+            edges.update((start, end))
+    bounds = sorted(edges)
+    styles: list[list[str]] = [[] for _ in bounds]
+    where = {edge: index for index, edge in enumerate(bounds)}
+    for start, end, style in spans:
+        for index in range(where[start], where[end]):
+            styles[index].append(style)
+    return tuple((text[bounds[index] : bounds[index + 1]], " ".join(styles[index])) for index in range(len(bounds) - 1))
+
+
+def _common_start(one: str, other: str) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_end(one: str, other: str, start: int) -> int:
+    low, high = 0, min(len(one), len(other)) - start
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,376 @@
+"""The editor of a criterion's config: colours from the parser's own tokens, problems in the margin, cheap keys.
+
+Only cells that changed are sent to the terminal. Text is stored as it is and shown as `text.display` allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset, Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets.text_area import Location
+
+from agenteval_tui.text.problems import Fix
+from agenteval_tui.tui.palette import Palette, palette_of
+from agenteval_tui.tui.presenters.config_lines import (
+    Layer,
+    Lines,
+    moved,
+    painted,
+    partner,
+    problem_layers,
+    token_layers,
+    tokens_of,
+)
+from agenteval_tui.tui.private import QuietTextArea, shown_cells, shown_line
+from agenteval_tui.tui.strips import thrifty
+from agenteval_tui.uxon.diagnostics import Diagnostic
+from agenteval_tui.uxon.tokens import Token
+
+INDENT = 2
+
+
+class ConfigEditor(QuietTextArea):
+    """A text area for UXON. `revision` counts the texts that it had; `Changed` carries text and revision."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f8", "next_problem", "Next problem", show=False, id="editor.next_problem"),
+    ]
+
+    class Changed(Message):
+        """The text was edited (or loaded with `tell`): the text as it is now, and its revision."""
+
+        def __init__(self, editor: ConfigEditor) -> None:
+            super().__init__()
+            self.editor = editor
+            self.text = editor.text
+            self.revision = editor.revision
+
+        @property
+        def control(self) -> ConfigEditor:
+            """The editor that sent it."""
+            return self.editor
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        read_only: bool = False,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+        disabled: bool = False,
+    ) -> None:
+        """`read_only`: the text can be read and selected, not edited."""
+        self.revision = 0
+        self._diagnostics: tuple[Diagnostic, ...] = ()
+        self._known = ""  # the text that the diagnostics are about
+        self._tokens: list[Token] = []
+        self._colours: dict[int, list[Layer]] = {}
+        self._underlines: dict[int, list[Layer]] = {}
+        self._signs: dict[int, tuple[str, str]] = {}
+        self._lines = Lines((0, 1), 1)
+        self._text = ""
+        self._stale = True
+        self._comparing = False
+        self._painted: dict[int, Strip] = {}
+        self._palette: Palette | None = None
+        super().__init__(
+            text,
+            soft_wrap=False,
+            tab_behavior="focus",
+            read_only=read_only,
+            show_line_numbers=True,
+            highlight_cursor_line=False,
+            max_checkpoints=200,
+            name=name,
+            id=id,
+            classes=classes,
+            disabled=disabled,
+        )
+        self.cursor_blink = False
+        self.indent_width = INDENT
+
+    # Text
+
+    def load(self, text: str, *, tell: bool = False) -> None:
+        """Show another text: no undo back to the one before, no problems, no `Changed` unless `tell`."""
+        self._diagnostics = ()
+        if tell:
+            self.load_text(text)
+        else:
+            with self.prevent(self.Changed):
+                self.load_text(text)
+        self.refresh()
+
+    def replace_all(self, text: str) -> None:
+        """Put `text` in place of everything, as an edit that can be undone; only what differs is replaced."""
+        old = self.text
+        if old == text:
+            return
+        start = _alike(old, text)
+        end = _alike(old[start:][::-1], text[start:][::-1])
+        self._edit_range(start, len(old) - end, text[start : len(text) - end])
+
+    def apply_fix(self, fix: Fix) -> None:
+        """Make the edits of a fix, as one step of undo; the cursor goes behind the last of them."""
+        if not fix.edits:
+            return
+        old = self.text
+        start = min(edit.start for edit in fix.edits)
+        end = max(edit.end for edit in fix.edits)
+        new = fix.apply(old)
+        self._edit_range(start, end, new[start : len(new) - (len(old) - end)])
+
+    def go_to(self, offset: int) -> None:
+        """Put the cursor on character `offset` of the text and show it."""
+        self._refreshed()
+        self.move_cursor(self._lines.place(offset), center=True)
+
+    @property
+    def cursor_offset(self) -> int:
+        """The offset of the cursor in the text."""
+        self._refreshed()
+        row, column = self.cursor_location
+        return self._lines.offset(row, column)
+
+    # Problems
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The problems that are shown."""
+        return self._diagnostics
+
+    def set_diagnostics(self, diagnostics: Sequence[Diagnostic], *, revision: int | None = None) -> bool:
+        """Show these problems; with a `revision` only if the text is still that one. Were they shown?"""
+        if revision is not None and revision != self.revision:
+            return False
+        self._refreshed()
+        self._diagnostics = tuple(diagnostics)
+        self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
+        self.looks_changed()
+        return True
+
+    def diagnostic_at_cursor(self) -> Diagnostic | None:
+        """The problem under the cursor, else the nearest one in its line, else None."""
+        offset = self.cursor_offset
+        inside = [d for d in self._diagnostics if d.start <= offset <= d.end]
+        if inside:
+            return min(inside, key=lambda d: d.end - d.start)
+        row = self.cursor_location[0]
+        near = [d for d in self._diagnostics if self._lines.place(d.start)[0] == row]
+        return min(near, key=lambda d: abs(d.start - offset), default=None)
+
+    def action_next_problem(self) -> None:
+        """Go to the next problem; round at the end."""
+        starts = sorted({d.start for d in self._diagnostics})
+        if starts:
+            here = self.cursor_offset
+            self.go_to(next((start for start in starts if start > here), starts[0]))
+
+    # Keys and mouse
+
+    def on_key(self, event: events.Key) -> None:
+        """Enter keeps the indentation, and deepens it behind an opening bracket."""
+        if event.key != "enter" or self.read_only:
+            return
+        event.stop()
+        event.prevent_default()
+        start, end = sorted(self.selection)
+        line = self.document.get_line(start[0])[: start[1]]
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        opened = line.rstrip().endswith(("{", "["))
+        after = self.document.get_line(end[0])[end[1] :].lstrip()
+        deeper = indent + " " * INDENT if opened else indent
+        if opened and after[:1] in ("}", "]"):
+            self.replace(f"\n{deeper}\n{indent}", start, end, maintain_selection_offset=False)
+            self.move_cursor((start[0] + 1, len(deeper)))
+        else:
+            self.replace(f"\n{deeper}", start, end, maintain_selection_offset=False)
+
+    def get_target_document_location(self, event: events.MouseEvent) -> Location:
+        """Row and column of the character under the mouse."""
+        x = event.x - self.gutter_width + self.scroll_offset.x - self.gutter.left
+        row = min(max(event.y + self.scroll_offset.y - self.gutter.top, 0), self.document.line_count - 1)
+        return row, self.cell_width_to_column_index(max(x, 0), row)
+
+    def cell_width_to_column_index(self, cell_width: int, row_index: int) -> int:
+        """The character of a row that is at `cell_width` cells."""
+        line = self.document.get_line(row_index)
+        low, high = 0, len(line)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if shown_cells(line, middle) <= cell_width:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
+        """The partner of the bracket under or before the cursor; found among the tokens, not in the characters."""
+        self._refreshed()
+        found = partner(self._tokens, self._text, self._lines.offset(*search_from))
+        return None if found is None else self._lines.place(found[1])
+
+    # Painting
+
+    def text_changed(self) -> None:
+        """The text is another one."""
+        self.revision += 1
+        self._stale = True
+
+    def looks_changed(self) -> None:
+        """Compare, soon and once, what is on the screen with what should be."""
+        if self.is_running and not self._comparing:
+            self._comparing = True
+            self.call_next(self._compare)
+
+    def notify_style_update(self) -> None:
+        """The theme or the styles changed."""
+        self._palette = None
+        super().notify_style_update()
+
+    def render_line(self, y: int) -> Strip:
+        """Line `y` of the widget."""
+        strip = self._painted[y] = self._paint(y)
+        return strip
+
+    def _paint(self, y: int) -> Strip:
+        self._refreshed()
+        width = self.scrollable_content_region.width
+        base = self.rich_style
+        row = y + self.scroll_offset.y
+        if row >= self.document.line_count:
+            return Strip.blank(width, base)
+        if self._palette is None:
+            self._palette = palette_of(self)
+        palette = self._palette
+        gutter = self._gutter(row)
+        room = max(width - len(gutter[0][0]) - len(gutter[1][0]), 0)
+        shown, offsets = shown_line(self.document.get_line(row))
+        cells = painted(shown + " ", offsets, self._layers(row))
+        body = Strip([Segment(text, base + palette.style(style)) for text, style in cells])
+        body = body.crop(self.scroll_offset.x, self.scroll_offset.x + room)
+        blank = room - body.cell_length
+        margin = [Segment(text, base + palette.style(style)) for text, style in gutter]
+        filled = [*margin, *body, Segment(" " * max(blank, 0), base)]
+        return thrifty(filled, width)
+
+    def _gutter(self, row: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        sign, sign_style = self._signs.get(row, (" ", "dim"))
+        number = str(row + 1).rjust(self.gutter_width - 2) + " "
+        return (sign, sign_style), (number, "bold" if row == self.cursor_location[0] and self.has_focus else "dim")
+
+    def _layers(self, row: int) -> list[Layer]:
+        layers = [*self._colours.get(row, ()), *self._underlines.get(row, ())]
+        start, end = sorted(self.selection)
+        if start != end and start[0] <= row <= end[0]:
+            size = len(self.document.get_line(row))
+            first = start[1] if row == start[0] else 0
+            last = end[1] if row == end[0] else size + 1
+            layers.append((first, last, "on-block-cursor-background"))
+        cursor_row, cursor_column = self.cursor_location
+        if not self.has_focus or (self.read_only and not self.show_cursor):
+            return layers
+        if start == end:
+            pair = partner(self._tokens, self._text, self._lines.offset(cursor_row, cursor_column))
+            for offset in pair or ():
+                place = self._lines.place(offset)
+                if place[0] == row:
+                    layers.append((place[1], place[1] + 1, "bold underline accent"))
+        if row == cursor_row:
+            layers.append((cursor_column, cursor_column + 1, "reverse"))
+        return layers
+
+    def _refreshed(self) -> None:
+        """Make tokens and line starts those of the text."""
+        if not self._stale:
+            return
+        self._stale = False
+        self._text = self.text
+        self._lines = Lines.of(self.document.lines, len(self.document.newline))
+        self._tokens = tokens_of(self._text)
+        self._colours = token_layers(self._tokens, self._lines)
+        if self._diagnostics and self._known != self._text:
+            self._diagnostics = moved(self._diagnostics, self._known, self._text)
+        self._known = self._text
+        self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
+
+    def _compare(self) -> None:
+        """Repaint the cells that are not what they should be."""
+        self._comparing = False
+        for y in range(self.scrollable_content_region.height):
+            old = self._painted.get(y)
+            if old is None:
+                continue
+            new = self._paint(y)
+            if new == old:
+                continue
+            first, last = _difference(old, new)
+            self.refresh(Region(first, y, last - first, 1))
+
+    def _edit_range(self, start: int, end: int, text: str) -> None:
+        self._refreshed()
+        self.history.checkpoint()
+        self.replace(text, self._lines.place(start), self._lines.place(end), maintain_selection_offset=False)
+        self.history.checkpoint()
+        self.scroll_cursor_visible()
+
+    @property
+    def cursor_screen_offset(self) -> Offset:
+        """Where the cursor is on the screen: for completions and input methods."""
+        x, y = self.cursor_cell
+        region = self.content_region
+        return Offset(region.x + x - self.scroll_offset.x + self.gutter_width, region.y + y - self.scroll_offset.y)
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters are the same at the start of both."""
+    count = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _difference(old: Strip, new: Strip) -> tuple[int, int]:
+    """The cells between which two strips differ."""
+    before, after = _cells(old), _cells(new)
+    size = min(len(before), len(after))
+    first = 0
+    while first < size and before[first] == after[first]:
+        first += 1
+    last = max(len(before), len(after))
+    if len(before) == len(after):
+        while last > first + 1 and before[last - 1] == after[last - 1]:
+            last -= 1
+    return first, last
+
+
+def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
+    """A strip cell by cell; the second cell of a wide character is empty."""
+    from rich.cells import cell_len
+
+    cells: list[tuple[str, Style | None]] = []
+    for text, style, _ in strip:
+        if text.isascii():
+            cells.extend((char, style) for char in text)
+            continue
+        for char in text:
+            width = cell_len(char)
+            if width == 0 and cells:
+                cells[-1] = (cells[-1][0] + char, cells[-1][1])
+            else:
+                cells.extend([(char, style)] + [("", style)] * (width - 1))
+    return cells

@@ -1,0 +1,71 @@
+"""What we use of Textual's private parts is what it was when we read it; and nothing else uses any."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.document._document import Document
+from textual.widgets import TextArea
+
+from agenteval_tui.tui.private import STANDS_ON, ExactDocument, QuietTextArea
+
+TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
+
+
+@pytest.mark.parametrize("name", sorted(STANDS_ON))
+def test_what_we_stand_on_has_not_changed(name: str) -> None:
+    owner, method = name.split(".")
+    source = inspect.getsource(getattr({"TextArea": TextArea, "Document": Document}[owner], method))
+    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    assert digest == STANDS_ON[name], f"Textual changed {name}: read it, adapt tui/private.py, update STANDS_ON"
+
+
+def test_everything_private_that_we_replace_is_watched() -> None:
+    for ours, theirs in ((QuietTextArea, TextArea), (ExactDocument, Document)):
+        for name in vars(ours):
+            replaced = callable(vars(ours)[name]) and name in vars(theirs)
+            if replaced and (name.startswith("_") or ours is ExactDocument):
+                assert f"{theirs.__name__}.{name}" in STANDS_ON
+
+
+def test_nothing_else_imports_private_parts() -> None:
+    for path in TUI.rglob("*.py"):
+        if path.name == "private.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("textual"):
+                words = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+                assert not any(word.startswith("_") for word in words), f"{path.name}:{node.lineno}"
+
+
+TEXTS = st.text(alphabet=st.sampled_from("ab\n\r\u2028\u0085\x0b\t{"), max_size=30)
+
+
+@given(text=TEXTS)
+def test_a_document_gives_back_its_text(text: str) -> None:
+    assert ExactDocument(text).text == text
+
+
+@given(text=TEXTS, insert=st.text(alphabet=st.sampled_from("x\n\u2028"), max_size=6), data=st.data())
+def test_an_edit_changes_what_it_names(text: str, insert: str, data: st.DataObject) -> None:
+    document = ExactDocument(text)
+    size = len(document.newline)
+
+    def place() -> tuple[tuple[int, int], int]:
+        row = data.draw(st.integers(0, document.line_count - 1))
+        column = data.draw(st.integers(0, len(document.get_line(row))))
+        return (row, column), sum(len(line) + size for line in document.lines[:row]) + column
+
+    (start, first), (end, last) = sorted((place(), place()))
+    old = document.text
+    result = document.replace_range(start, end, insert)
+    assert result.replaced_text == old[first:last]
+    assert document.text == old[:first] + insert.replace("\n", document.newline) + old[last:]
+    row, column = result.end_location
+    assert document.get_line(row)[:column].endswith(insert.rpartition("\n")[2])
