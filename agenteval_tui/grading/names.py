@@ -18,6 +18,6 @@ def short_name(name: str) -> str:
         name = name[:-4]
     last = _SEPARATORS.split(name.rstrip("\\/.:"))[-1]
     for suffix in _SUFFIXES:
-        if last.endswith(suffix) and len(last) > len(suffix):
-            return last[: -len(suffix)]
+        if last.endswith(suffix):
+            return last[: -len(suffix)] or last
     return last

@@ -20,6 +20,7 @@ from agenteval_tui.grading.words import quoted
 TEXT_LIMIT = 20_000
 NEEDLE_LIMIT = 400
 _CUTOFF = 60.0
+_WORD_REST = 6
 
 _QUOTES = str.maketrans(
     {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
@@ -212,7 +213,22 @@ def _best_edges(text: str, needle: str, start: int, end: int) -> tuple[int, int]
             score = fuzz.ratio(text[left:right], needle)
             if score > best[0]:
                 best = (score, 0, left, right)
-    return best[2], best[3]
+    return _whole_words(text, needle, best[2], best[3])
+
+
+def _whole_words(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
+    """A piece that cuts a word short at either edge takes the rest of it in, where the needle ends in a word too."""
+    left, right = start, end
+    while left > 0 and start - left < _WORD_REST and needle[0].isalnum() and text[left - 1 : left + 1].isalnum():
+        left -= 1
+    while (
+        right < len(text)
+        and right - end < _WORD_REST
+        and needle[-1].isalnum()
+        and text[right - 1 : right + 1].isalnum()
+    ):
+        right += 1
+    return (left if start - left < _WORD_REST else start), (right if right - end < _WORD_REST else end)
 
 
 def _first_difference(searched: str, needle: str, text: str, start: int, end: int, likeness: float, also: str) -> Miss:

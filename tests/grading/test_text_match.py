@@ -137,6 +137,7 @@ NEAR = [
     ("yes:no", {"contains": " yes:no"}, "yes:no", ["white space"]),
     ("about 3.5 km", {"contains": "35 km"}, "3.5 km", ["differs at"]),
     ("1.234.567 km", {"contains": "1234567 KM"}, "1.234.567 km", ["ignoring case and without the separators"]),
+    ("user mia_kim_4397 found", {"contains": "mia_kim_5300"}, "mia_kim_4397", ['differs at "4"']),
     ("Order #W123 shipped", {"contains": "order #W123"}, "Order #W123", ["ignoring case"]),
     ("a  b\n c", {"contains": "a b c"}, "a  b\n c", ["white space"]),
     ("He said „yes“ – twice", {"contains": '"yes" - twice'}, "„yes“ – twice", ["quotes"]),

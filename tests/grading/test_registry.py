@@ -1,0 +1,150 @@
+"""Names and plug-ins: a metric and a prototype class that another package offers by entry points."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.grading import registry, schema
+from agenteval_tui.grading.compile import Checker
+from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.names import short_name
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Message, Transcript
+
+PLUGIN = '''
+from typing import Annotated
+from pydantic import Field
+from agenteval_tui.grading.metrics.metric import Context, Metric
+from agenteval_tui.grading.properties import RegexText
+from agenteval_tui.grading.prototypes.prototype import Prototype
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+
+class Shouts(Metric):
+    """Counts capital letters."""
+    at_least: int = Field(description="How many there must be.")
+    pattern: Annotated[str, RegexText()] = Field("/a/", description="A pattern.")
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        if value.text == "boom":
+            raise RuntimeError("the plug-in broke")
+        capitals = sum(char.isupper() for char in value.text)
+        line = Evidence("at_least", capitals >= self.at_least, f"{capitals} capitals", self.at_least, capitals)
+        return self.result(capitals >= self.at_least, min(1.0, capitals / self.at_least), (line,))
+
+class FirstMessage(Prototype):
+    """What was said first."""
+    def extract(self, transcript):
+        return Value(transcript, transcript.messages[0].content) if transcript.messages else None
+
+class NoMetric: ...
+'''
+ENTRY_POINTS = """
+[agenteval.metrics]
+Shouts = shouting:Shouts
+TextMatch = shouting:Shouts
+Broken = not_there:Broken
+NoMetric = shouting:NoMetric
+
+[agenteval.prototypes]
+FirstMessage = shouting:FirstMessage
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    (tmp_path / "shouting.py").write_text(PLUGIN)
+    info = tmp_path / "shouting-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: shouting\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    caches = (registry._found, registry._load, schema.metric_schema, schema._config_schema)
+    for one in caches:
+        one.cache_clear()
+    yield
+    sys.modules.pop("shouting", None)
+    for one in caches:
+        one.cache_clear()
+
+
+def answer(text: str) -> Transcript:
+    return Transcript((Message("assistant", text),), final_output=text)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_plugins_register_by_entry_points() -> None:
+    spec = CriterionSpec("it", "FirstMessage", {"metrics": [{"type": "acme.Shouts", "at_least": 4}]})
+    result = Checker(spec).check(answer("HEy"))
+    assert (result.outcome, result.score) == (Outcome.FAILED, 0.5)
+    assert result.metrics[0].type == "Shouts"
+    assert result.metrics[0].evidence[0].found == 2
+    assert result.value == "HEy"
+    assert Checker(spec).check(Transcript()).reason.startswith("nothing extracted")
+    broken = Checker(spec).check(answer("boom"))
+    assert broken.outcome is Outcome.ERROR
+    assert "the plug-in broke" in broken.reason
+    # The editor knows its properties; a built-in name keeps its built-in metric.
+    (one,) = diagnose('{"metrics": [{"type": "Shouts", "at_lest": 4}]}', "FirstMessage")
+    assert "at_least" in one.message
+    assert registry.metric("TextMatch").__module__ == "agenteval_tui.grading.metrics.text_match"
+
+
+@pytest.mark.usefixtures("plugin")
+def test_plugins_that_cannot_be_loaded_are_errors_of_who_uses_them() -> None:
+    for name, words in (("Broken", "cannot be loaded"), ("NoMetric", "no Metric class")):
+        spec = CriterionSpec("it", "TextResponse", {"metrics": [{"type": name}]})
+        result = Checker(spec).check(answer("x"))
+        assert result.outcome is Outcome.ERROR
+        assert words in result.reason
+    fine = CriterionSpec("it", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "x"}]})
+    assert Checker(fine).check(answer("x")).outcome is Outcome.PASSED
+    assert diagnose('{"metrics": [{"type": "TextMatch", "contains": "x"}]}', "TextResponse") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("TextMatch", "TextMatch"),
+        ("axenox.GenAI.TextMatch", "TextMatch"),
+        ("\\axenox\\GenAI\\AI\\TestCriteria\\ToolResponseTestCriterion", "ToolResponse"),
+        ("axenox/genai/ToolResponseTestCriterion.php", "ToolResponse"),
+        ("  TextResponseTestCriterion.PHP ", "TextResponse"),
+        ("TestCriterion", "TestCriterion"),
+        ("Metric", "Metric"),
+        ("", ""),
+        ("...", ""),
+    ],
+)
+def test_short_names(name: str, short: str) -> None:
+    assert short_name(name) == short
+
+
+def test_grading_imports_no_screens_files_or_network() -> None:
+    code = (
+        "import sys; import agenteval_tui.grading.grade, agenteval_tui.grading.diagnose\n"
+        "import agenteval_tui.grading.explain, agenteval_tui.grading.codec\n"
+        "from agenteval_tui.grading.compile import Checker; from agenteval_tui.grading.spec import CriterionSpec\n"
+        "from agenteval_tui.transcripts.model import Transcript\n"
+        "for p in ('TextResponse', 'ToolResponse'):\n"
+        "    for t in ('TextMatch', 'ToolCheck'):\n"
+        "        Checker(CriterionSpec('a', p, {'metrics': [{'type': t}]})).check(Transcript())\n"
+        "bad = {'textual', 'rich', 'httpx', 'sqlite3', 'yaml', 'asyncio', 'jinja2', 'jsonschema'} & set(sys.modules)\n"
+        "assert not bad, bad"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=root)
+
+
+def test_importing_the_package_loads_no_models() -> None:
+    code = (
+        "import sys; import agenteval_tui.grading.grade, agenteval_tui.grading.codec, agenteval_tui.grading.explain\n"
+        "assert 'pydantic' not in sys.modules and 'rapidfuzz' not in sys.modules and 'regex' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[2])
