@@ -6,32 +6,25 @@ probably meant. No recursion: the depth of a text is data, not a reason to fail.
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
-from agenteval_tui.text.problems import Fix, TextEdit
-from agenteval_tui.uxon import brackets
+from agenteval_tui.uxon import brackets, mistakes
 from agenteval_tui.uxon.diagnostics import (
     MOST_DIAGNOSTICS,
     Diagnostic,
-    replace_fix,
-    surround_fix,
     without_doubtful_fixes,
 )
+from agenteval_tui.uxon.plain import read_name, read_plain, template_end
 from agenteval_tui.uxon.power_ui import finish_array, finish_object
 from agenteval_tui.uxon.quotes import unescaped
-from agenteval_tui.uxon.strings import quote, read_string
 from agenteval_tui.uxon.tokens import Token, tokenize
-from agenteval_tui.uxon.tree import Document, Member, Node, NodeKind
-from agenteval_tui.uxon.words import NUMBER, read_number, read_word
+from agenteval_tui.uxon.tree import Document, Member, Node
 
 __all__ = ["MAX_DEPTH", "Diagnostic", "Document", "Member", "Node", "parse"]
 
 MAX_DEPTH = 100
 """Objects and lists inside each other; what is deeper is skipped with a diagnostic."""
 
-_LITERALS = {"true": True, "false": False, "null": None}
-_TEMPLATE = re.compile(r"\{\{[ \t]*\w[\w.\- \t|]*\}\}(?![ \t]*:)")
 _OPENING = {"}": "{", "]": "["}
 _CLOSING = {"{": "}", "[": "]"}
 _PLAIN_VALUES = ("string", "number", "literal", "error", "key")
@@ -93,14 +86,9 @@ class _Parser:
         self.at_end()
         for comment in self.tokens:
             if comment.kind == "comment" and not self.closed_comment(comment):
-                fix = replace_fix("close the comment", comment.end, comment.end, " */")
-                self.tell("This comment is never closed: put */ at its end.", comment.start, comment.end, fix)
+                self.report(mistakes.open_comment(comment))
         if self.root is None:
-            end = len(text)
-            fix = replace_fix("write { }", end, end, "\n{}" if self.tokens else "{}")
-            self.report(
-                Diagnostic("warning", "empty", "The config is empty: write { } with properties in it.", 0, end, fix)
-            )
+            self.report(mistakes.empty(text, bool(self.tokens)))
         value = {} if self.root is None else self.root.value
         diagnostics = without_doubtful_fixes(text, sorted(self.diagnostics, key=lambda d: (d.start, d.end)))
         return Document(text, self.tokens, self.root, value, tuple(diagnostics))
@@ -109,9 +97,6 @@ class _Parser:
         source = self.text[comment.start : comment.end]
         return source.startswith("//") or (len(source) >= 4 and source.endswith("*/"))
 
-    def tell(self, message: str, start: int, end: int, fix: Fix | None = None) -> None:
-        self.report(Diagnostic("error", "syntax", message, start, end, fix))
-
     def report(self, *diagnostics: Diagnostic) -> None:
         self.diagnostics.extend(diagnostics[: max(0, MOST_DIAGNOSTICS - len(self.diagnostics))])
 
@@ -119,9 +104,7 @@ class _Parser:
     def before_root(self, token: Token) -> None:
         if token.kind == "key" and self.next_is("colon"):
             self.frames.append(_Frame(True, token.start, implicit=True))
-            end = self.solid[-1].end
-            fix = surround_fix("put { } around it", token.start, end, "{ ", " }")
-            self.tell("A config is an object: put { } around it.", token.start, token.end, fix)
+            self.report(mistakes.no_braces(token, self.solid[-1].end))
         elif token.kind in ("comma", "colon") or self.text[token.start] in "]}":
             self.unexpected(token)
         else:
@@ -138,8 +121,7 @@ class _Parser:
             )
             if follows.kind in ("key", "string") and brackets.closes_one_more(self.text, self.solid, self.index, "}"):
                 self.reopened = True
-                fix = replace_fix("remove this }", root.end - 1, root.end, "")
-                self.tell("This } ends the config before its last property: remove it.", root.end - 1, root.end, fix)
+                self.report(mistakes.early_end(root.end - 1))
                 frame = _Frame(True, root.start)
                 frame.members = list(root.members)
                 frame.state = "comma"
@@ -147,12 +129,7 @@ class _Parser:
                 self.root = None
                 return
         closers = all(self.text[t.start] in "]}" for t in self.solid[self.index :])
-        start = token.start
-        if closers:
-            fix = replace_fix("remove it", start, rest, "")
-            self.tell("Nothing is open here that this could close: remove it.", start, rest, fix)
-        else:
-            self.tell("The config ends before this: remove what follows, or move it inside.", start, rest)
+        self.report(mistakes.text_behind(token.start, rest, closers))
         self.index = len(self.solid)
 
     # ------------------------------------------------------------------ objects
@@ -174,7 +151,7 @@ class _Parser:
                 if kind == "key":
                     frame.state = "name"  # one mistake, one diagnostic: the comma is not missed as well
             elif kind == "colon":
-                self.tell("One : is enough: remove this one.", token.start, token.end, self.removal(token))
+                self.report(mistakes.extra_colon(token))
                 self.index += 1
             else:
                 self.value(token)
@@ -194,47 +171,28 @@ class _Parser:
         if kind in _PLAIN_VALUES:
             frame.comma = -1
             frame.key_start, frame.key_end = token.start, token.end
-            frame.key = self.read_name(token)
+            frame.key, problems = read_name(self.text, token)
+            if problems:
+                self.report(*problems)
             frame.state = "colon"
             self.index += 1
         elif kind == "comma":
             self.extra_comma(frame, token)
         elif kind == "colon":
-            self.tell('Expected a property name before this colon: write "name":', token.start, token.end)
+            self.report(mistakes.missing_name(token))
             frame.key, frame.key_start, frame.key_end = None, token.start, token.start
             frame.state, frame.comma = "value", -1
             self.index += 1
         else:
-            self.tell(
-                'Expected a property name before this value: write "name": in front of it.', token.start, token.end
-            )
+            self.report(mistakes.missing_name(token))
             frame.key, frame.key_start, frame.key_end = None, token.start, token.start
             frame.comma = -1
             self.value(token)
 
-    def read_name(self, token: Token) -> str:
-        start, end = token.start, token.end
-        source = self.text[start:end]
-        if source[0] == '"' and end - start > 1 and source[-1] == '"' and "\\" not in source and source.isprintable():
-            return source[1:-1]
-        if source[0] in "\"'`“”„‟":
-            name, problems = read_string(self.text, start, end)
-            self.report(*problems)
-            return name
-        right = quote(source)
-        shown = right if len(right) <= 60 else "them around this name"
-        fix = replace_fix("put it in quotes", start, end, right)
-        self.tell(f"Property names stand in double quotes: write {shown}.", start, end, fix)
-        return source
-
     def missing_colon(self, frame: _Frame, token: Token) -> None:
-        name = self.shown(frame.key)
         source = self.text[token.start : token.end]
         if source in ("=", "=>", ":=", "->"):
-            fix = replace_fix("write :", token.start, token.end, ":")
-            self.tell(
-                f"A colon stands between a name and its value: write : for {source}.", token.start, token.end, fix
-            )
+            self.report(mistakes.not_a_colon(token, source))
             self.index += 1
             frame.state = "value"
         elif token.kind == "comma" or (token.kind == "key" and self.next_is("colon")):
@@ -242,17 +200,13 @@ class _Parser:
             if token.kind == "key":
                 frame.state = "name"
         else:
-            fix = replace_fix("insert :", frame.key_end, frame.key_end, ":")
-            self.tell(f"A colon is missing behind {name}: insert it.", frame.key_start, frame.key_end, fix)
+            self.report(mistakes.missing_colon(frame.key, frame.key_start, frame.key_end))
             frame.state = "value"
 
     def missing_value(self, frame: _Frame) -> None:
         """The open property has no value: say it, and stand in something for it."""
         at = self.solid[self.index - 1].end if self.index else frame.key_end
-        name = self.shown(frame.key)
-        self.tell(
-            f"{name} has no value: write one behind it, as in {name}: ...", frame.key_start, max(at, frame.key_end)
-        )
+        self.report(mistakes.missing_value(frame.key, frame.key_start, max(at, frame.key_end)))
         self.put(Node("missing", at, at, None))
 
     def missing_comma(self, frame: _Frame, token: Token) -> None:
@@ -261,18 +215,11 @@ class _Parser:
                 self.unexpected(token)
                 frame.state = "comma"
                 return
-            fix = replace_fix("write a comma", token.start, token.end, ",")
-            self.tell("A comma stands between two values: write , for this ;.", token.start, token.end, fix)
+            self.report(mistakes.semicolon(token))
             frame.comma = token.start
             self.index += 1
             return
-        at = self.solid[self.index - 1].end
-        fix = replace_fix("insert a comma", at, at, ",")
-        self.tell("A comma is missing behind this: insert it.", at - 1, at, fix)
-
-    def shown(self, key: str | None) -> str:
-        right = quote(key or "")
-        return right if len(right) <= 60 else right[:58] + '…"'
+        self.report(mistakes.missing_comma(self.solid[self.index - 1].end))
 
     # ------------------------------------------------------------------ lists
     def in_array(self, frame: _Frame, token: Token, char: str) -> None:
@@ -295,8 +242,7 @@ class _Parser:
             if name.kind == "string":
                 frame.items.pop()
                 frame.state = "value"
-                message = "A list holds values without names: put { } around the name and its value."
-                self.tell(message, name.start, token.end)
+                self.report(mistakes.name_in_list(name.start, token.end))
                 self.index += 1
             else:
                 self.unexpected(token)
@@ -307,7 +253,7 @@ class _Parser:
     # ------------------------------------------------------------------ values
     def value(self, token: Token) -> None:
         """Take the value that begins with `token`."""
-        start, end, kind = token.start, token.end, token.kind
+        start, kind = token.start, token.kind
         if kind == "brace" or kind == "bracket":
             if len(self.frames) >= MAX_DEPTH:
                 self.too_deep(token)
@@ -317,72 +263,32 @@ class _Parser:
             self.frames.append(_Frame(kind == "brace", start))
             self.index += 1
             return
-        source = self.text[start:end]
-        node: Node
-        if source[0] == '"' and source[-1] == '"' and "\\" not in source and end - start > 1 and source.isprintable():
-            node = Node("string", start, end, source[1:-1])
-        elif source[0] in "\"'`“”„‟":
-            text, problems = read_string(self.text, start, end)
+        node, self.index, problems = read_plain(self.text, self.solid, self.index)
+        if problems:
             self.report(*problems)
-            node = Node("string", start, end, text)
-        else:
-            node = self.bare(token, source)
-        self.index += 1
         self.put(node)
 
     def bare_template(self, token: Token) -> bool:
         """`{{name}}` outside of a string; what is put in place of it is text, so it belongs into one."""
-        template = _TEMPLATE.match(self.text, token.start)
-        if template is None:
+        start, end = token.start, template_end(self.text, token.start)
+        if end is None:
             return False
-        start, end = template.span()
-        right = quote(template.group())
-        fix = replace_fix("put it in quotes", start, end, right)
-        self.tell(f"{{{{ }}}} stands inside of a string: write {right[:60]}.", start, end, fix)
+        self.report(mistakes.bare_template(self.text[start:end], start))
         while self.index < len(self.solid) and self.solid[self.index].start < end:
             self.index += 1
-        self.put(Node("string", start, end, template.group()))
+        self.put(Node("string", start, end, self.text[start:end]))
         return True
-
-    def bare(self, token: Token, source: str) -> Node:
-        """A number, a literal, or words without quotes: all words up to the end of the line are one value."""
-        start, end = token.start, token.end
-        while self.index + 1 < len(self.solid):
-            follows = self.solid[self.index + 1]
-            between = self.text[end : follows.start]
-            words = token.kind == "error" or follows.kind == "error"
-            if (
-                not words
-                or self.text[follows.start] == ";"
-                or follows.kind not in ("error", "number", "literal")
-                or "\n" in between
-                or "/" in between
-            ):
-                break
-            end = follows.end
-            self.index += 1
-            token = Token("error", start, end)
-        if token.kind == "number" or (token.kind == "key" and NUMBER.fullmatch(source)):
-            number, problem = read_number(source, start)
-            if problem:
-                self.report(problem)
-            return Node("number", start, end, number)
-        if source in _LITERALS and end == token.end and token.kind != "error":
-            return Node("literal", start, end, _LITERALS[source])
-        kind, value, problem = read_word(self.text[start:end], start)
-        self.report(problem)
-        node_kind: NodeKind = "literal" if kind == "literal" else "number" if kind == "number" else "string"
-        return Node(node_kind, start, end, value)
 
     def goes_on(self, node: Node | None) -> bool:
         """Whether the string that was just read goes on behind its quote; then it is taken whole."""
-        if node is None or node.kind != "string" or len(self.diagnostics) >= MOST_DIAGNOSTICS:
+        if node is None or node.kind != "string" or node.end != self.solid[self.index - 1].end:
+            return False
+        if len(self.diagnostics) >= MOST_DIAGNOSTICS:
             return False
         longer = unescaped(self.text, self.solid, self.index)
         if longer is None:
             return False
-        message = 'A quote inside a string needs a backslash: write \\" for each of them.'
-        self.tell(message, node.start, longer.end, longer.fix)
+        self.report(mistakes.quotes_inside(node.start, longer.end, longer.fix))
         node.value, node.end = longer.value, longer.end
         if self.frames and self.frames[-1].is_object:
             self.frames[-1].members[-1].end = longer.end
@@ -405,8 +311,7 @@ class _Parser:
     def too_deep(self, token: Token) -> None:
         end = brackets.skip(self.text, self.solid, self.index)
         last = self.solid[end - 1].end
-        message = f"Objects and lists are nested deeper than {MAX_DEPTH} levels here: this part is not read."
-        self.tell(message, token.start, token.end)
+        self.report(mistakes.too_deep(token, MAX_DEPTH))
         self.index = end
         self.put(Node("missing", token.start, last, None))
 
@@ -423,10 +328,7 @@ class _Parser:
         self.judged += 1
         verdict = brackets.judge(self.text, self.solid, self.index, stack, ahead=self.judged <= 20)
         if verdict == "replace":
-            right = _CLOSING[mine]
-            fix = replace_fix(f"write {right}", token.start, token.end, right)
-            message = f"{self.thing(frame)} ends with {right}, not with {char}: write {right}."
-            self.tell(message, token.start, token.end, fix)
+            self.report(mistakes.wrong_closer(token, char, _CLOSING[mine]))
             self.close(frame, token.end)
             self.index += 1
         elif verdict == "insert":
@@ -435,23 +337,16 @@ class _Parser:
             while ("{" if self.frames[-1].is_object else "[") != opening:
                 missing += "}" if self.frames[-1].is_object else "]"
                 self.close(self.frames[-1], at)
-            fix = replace_fix(f"insert {missing}", at, at, missing)
-            message = f"{missing} is missing before this {char}: insert it."
-            self.tell(message, token.start, token.end, fix)
+            self.report(mistakes.missing_closers(token, char, missing, at))
         else:
             self.unexpected(token)
-
-    def thing(self, frame: _Frame) -> str:
-        return "An object" if frame.is_object else "A list"
 
     def close(self, frame: _Frame, end: int) -> None:
         """Make the node of the innermost open object or list; `end` is the end of its closing bracket."""
         if frame.state == "colon" or (frame.state == "value" and frame.is_object):
             self.missing_value(frame)
         if frame.comma >= 0 and (frame.members or frame.items):
-            fix = replace_fix("remove the comma", frame.comma, frame.comma + 1, "")
-            message = "A comma before a closing bracket is not strict JSON: remove it."
-            self.report(Diagnostic("warning", "trailing-comma", message, frame.comma, frame.comma + 1, fix))
+            self.report(mistakes.trailing_comma(frame.comma))
         self.frames.pop()
         node: Node
         if frame.is_object:
@@ -466,12 +361,7 @@ class _Parser:
         end = self.solid[-1].end if self.solid else 0
         missing = "".join("}" if frame.is_object else "]" for frame in reversed(open_frames))
         if missing:
-            inner = open_frames[-1]
-            fix = Fix(f"add {missing}", (TextEdit(end, end, missing),))
-            many = "brackets are" if len(missing) > 1 else "bracket is"
-            shown = missing if len(missing) <= 20 else missing[:20] + "…"
-            message = f"{len(missing)} closing {many} missing at the end: add {shown}."
-            self.tell(message, inner.start, inner.start + 1, fix)
+            self.report(mistakes.unclosed(open_frames[-1].start, missing, end))
         while self.frames:
             self.close(self.frames[-1], end)
 
@@ -482,17 +372,11 @@ class _Parser:
     def closes_next(self) -> bool:
         return self.index + 1 < len(self.solid) and self.text[self.solid[self.index + 1].start] in "]}"
 
-    def removal(self, token: Token) -> Fix:
-        return replace_fix("remove it", token.start, token.end, "")
-
     def extra_comma(self, frame: _Frame, token: Token) -> None:
-        self.tell("One comma is enough: remove this one.", token.start, token.end, self.removal(token))
+        self.report(mistakes.extra_comma(token))
         frame.comma = -1  # a trailing comma is told when this one is gone
         self.index += 1
 
     def unexpected(self, token: Token) -> None:
-        source = self.text[token.start : token.end]
-        why = " (nothing is open that it could close)" if source in ("}", "]") else ""
-        message = f"{source} stands where it means nothing{why}: remove it."
-        self.tell(message, token.start, token.end, self.removal(token))
+        self.report(mistakes.unexpected(token, self.text[token.start : token.end]))
         self.index += 1

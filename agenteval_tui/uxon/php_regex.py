@@ -128,6 +128,16 @@ def compile_pattern(text: str) -> CompiledPattern | PatternError:
     parts = split_pattern(text)
     if isinstance(parts, PatternError):
         return parts
+    made = _compiled(parts)
+    if isinstance(made, PatternError) and parts.delimiter and not parts.flags and parts.delimiter not in _USUAL:
+        # `(?:a|b)`: PHP takes the brackets for delimiters and refuses the rest; as a bare pattern it is fine.
+        bare = _compiled(PatternParts(text, "", 0, ""))
+        if isinstance(bare, CompiledPattern):
+            return bare
+    return made
+
+
+def _compiled(parts: PatternParts) -> CompiledPattern | PatternError:
     import warnings
 
     import regex
