@@ -89,7 +89,7 @@ def _text(node: Node, name: str, report: Report) -> Any:
     if isinstance(real, Mapping) and real.flow and len(real.pairs) <= 1:
         return _mismatch(node, f"{name} must be a text, not an object", 'put quotes around it: "{{...}}"', report)
     if isinstance(real, Sequence) and len(real.items) == 1 and isinstance(only := resolve(real.items[0]), Scalar):
-        return _mismatch(node, f"{name} must be a text, not a list", f"write {_quoted(only.text)}", report)
+        return _mismatch(node, f"{name} must be a text, not a list", f"write {quoted(only.text)}", report)
     return _mismatch(node, f"{name} must be a text, not {kind_of(node)}", "write one text", report)
 
 
@@ -152,7 +152,7 @@ def _choice(options: tuple[Any, ...]) -> Reader:
             return real.text
         near = did_you_mean(real.text, [str(option) for option in options])
         fix = f"did you mean {near}?" if near else f"write {listed}"
-        report("wrong-value", node.start, node.end, f"{name} must be {listed}, not {_quoted(real.text)}", fix)
+        report("wrong-value", node.start, node.end, f"{name} must be {listed}, not {quoted(real.text)}", fix)
         return WRONG
 
     return read
@@ -198,7 +198,7 @@ def _list(item: Reader) -> Reader:
             single = _singular(name)
             return [item(one, f"{single} {number}", report) for number, one in enumerate(real.items, 1)]
         if isinstance(real, Scalar) and real.text and not is_null(real):
-            fix = f"write [{_quoted(real.text) if real.style else real.text}]"
+            fix = f"write [{quoted(real.text) if real.style else real.text}]"
         else:
             fix = "begin every item with `- `, or write [...]"
         return _mismatch(node, f"{name} must be a list, not {kind_of(node)}", fix, report)
@@ -271,7 +271,7 @@ def unknown_key(key: Scalar, name: str, free: list[str], known: list[str], repor
     """Say that `key` is none of `known`; the remedy names the nearest of them (first of those still `free`)."""
     near = did_you_mean(key.text, free) or did_you_mean(key.text, known)
     fix = f"did you mean `{near}`?" if near else f"known here: {', '.join(known)}"
-    report("unknown-key", key.start, key.end, f'{name} has no "{key.text}"', fix)
+    report("unknown-key", key.start, key.end, f"{name} has no {quoted(key.text)}", fix)
 
 
 def did_you_mean(word: str, known: list[str]) -> str | None:
@@ -302,7 +302,7 @@ def kind_of(node: Node) -> str:
     if value is None:
         return "nothing" if not real.text else "null"
     if isinstance(value, str):
-        return f"the text {_quoted(value)}"
+        return f"the text {quoted(value)}"
     return real.text
 
 
@@ -314,7 +314,8 @@ def _mismatch(node: Node, message: str, fix: str, report: Report) -> Any:
     return WRONG
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """`text` in quotes, cut where it is long, on one line."""
     shown = text if len(text) <= 40 else text[:39] + "…"
     return '"' + shown.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 

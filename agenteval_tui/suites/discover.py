@@ -28,7 +28,11 @@ def discover(paths: Iterable[Path | str]) -> list[Path]:
     found: dict[str, Path] = {}
     for given in paths:
         path = Path(given).expanduser()
-        if not path.exists():
+        try:
+            there = path.exists()
+        except OSError as error:
+            raise AgentevalError(f"this can't be read: {error.strerror}", where=str(given)) from None
+        if not there:
             raise AgentevalError("there is no such file or folder", where=str(given), mend="check the path")
         for one in _below(path) if path.is_dir() else [path]:
             found.setdefault(os.path.realpath(one), one)

@@ -12,7 +12,7 @@ from agenteval_tui.text.problems import AgentevalError
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^}]*)\}")
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(:-|-)(.*))?\Z", re.DOTALL)
-_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(.*?)\s*\Z", re.DOTALL)
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_.]*)\s*=(.*)\Z", re.DOTALL)
 _MAX_BYTES = 1_000_000
 
 
@@ -83,7 +83,7 @@ def read_dotenv(path: Path) -> dict[str, str]:
         if match is None:
             # What stands there may be a secret: only the place is said.
             raise AgentevalError("this line is no NAME=value", where=f"{path}:{number}:1", mend="write NAME=value")
-        values[match.group(1)] = _unquoted(match.group(2))
+        values[match.group(1)] = _unquoted(match.group(2).strip())
     return values
 
 
@@ -97,4 +97,5 @@ def _unquoted(raw: str) -> str:
     double = re.match(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?\Z', raw)
     if double is not None:
         return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m.group(1), m.group()), double.group(1))
-    return re.sub(r"(?:^|\s+)#.*\Z", "", raw)
+    comment = re.search(r"(?:^|\s)#", raw)
+    return raw[: comment.start()].rstrip() if comment else raw

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agenteval_tui.suites import model
-from agenteval_tui.suites.decode import WRONG, head_of, kind_of, read_model, reader_of, unknown_key
+from agenteval_tui.suites.decode import WRONG, head_of, kind_of, quoted, read_model, reader_of, unknown_key
 from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.files import decode_utf8 as decode_utf8
 from agenteval_tui.suites.files import read_bytes as read_bytes
@@ -19,6 +19,8 @@ from agenteval_tui.suites.naming import ID, name_from, slug
 from agenteval_tui.suites.places import LineIndex
 from agenteval_tui.suites.yaml_tree import Mapping, Node, Report, Scalar, Sequence, compose, is_null, resolve
 from agenteval_tui.text.problems import AgentevalError, Problem, Severity
+
+MAX_PROBLEMS = 1000  # of one file: who has more mends these first
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.source import ConfigSource
@@ -145,7 +147,8 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
     found: list[tuple[int, Problem]] = []
 
     def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        found.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
+        if len(found) < MAX_PROBLEMS:
+            found.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
 
     suite = None
     reading = _Reading(path, report)
@@ -317,7 +320,7 @@ def test_label(item: Node, number: int) -> str:
         for key in ("id", "name"):
             text = _text_of(node.get(key))
             if text and text.strip():
-                return f'test "{text.strip()}"'
+                return f"test {quoted(text.strip())}"
     return f"test {number}"
 
 
@@ -353,7 +356,7 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
                 "write `api_key_env: NAME_OF_THE_ENVIRONMENT_VARIABLE`",
             )
             continue
-        agent = read_model(model.AgentConfig, one, f'agent "{key.text}"', report)
+        agent = read_model(model.AgentConfig, one, f"agent {quoted(key.text)}", report)
         if agent is not None:
             agents[key.text] = agent
     return agents

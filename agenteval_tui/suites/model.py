@@ -156,7 +156,7 @@ class Variation(_Strict):
 
     name: str = Field(min_length=1)
     agent: str | None = None
-    repeat: int | None = Field(default=None, ge=1)
+    repeat: int | None = Field(default=None, ge=1, le=100_000)
     context: Context | None = None
     config: dict[str, Any] = Field(default_factory=dict, description="Deep-merged into the agent's configuration.")
 
@@ -179,10 +179,10 @@ class Stop(_Strict):
 class Defaults(_Strict):
     """What tests of this suite have when they don't say otherwise."""
 
-    repeat: int = Field(default=1, ge=1)
+    repeat: int = Field(default=1, ge=1, le=100_000)
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
     pass_threshold: float | None = Field(default=None, ge=0, le=1)
-    concurrency: int | None = Field(default=None, ge=1, description="Runs at the same time.")
+    concurrency: int | None = Field(default=None, ge=1, le=10_000, description="Runs at the same time.")
     stop: Stop | None = None
 
 
@@ -199,7 +199,7 @@ class Test(_Checked):
     turns: list[str] | None = Field(default=None, description="User messages that are sent one after another.")
     category: Category | None = None
     tags: list[str] = Field(default_factory=list)
-    repeat: int | None = Field(default=None, ge=1, description="How often the test runs.")
+    repeat: int | None = Field(default=None, ge=1, le=100_000, description="How often the test runs.")
     variables: dict[str, Any] = Field(default_factory=dict)
     agent: str | None = Field(default=None, description="A name from `agents`, here or in the user's agents.yaml.")
     criteria: list[Criterion] = Field(min_length=1)

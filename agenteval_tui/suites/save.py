@@ -37,7 +37,13 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
     and `SaveFailed` when it can't be written so or at all; then the file is as it was.
     """
     where = str(loaded.path)
-    _check_unchanged(loaded, read_bytes(loaded.path))
+    try:
+        new_text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SaveFailed(
+            "this config holds half a character (a lone surrogate)", where=where, mend="remove it"
+        ) from None
+    _check_unchanged(loaded, _now(loaded))
     node = loaded.config_node(test_id, criterion)
     if loaded.root is None or not loaded.whole:
         raise SaveFailed("the file has a YAML error further down", where=where, mend="mend that first")
@@ -50,12 +56,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
         )
     if result == loaded.text:
         return loaded
-    try:
-        data = (BOM if loaded.bom else b"") + result.encode("utf-8")
-    except UnicodeEncodeError:
-        raise SaveFailed(
-            "this config holds half a character (a lone surrogate)", where=where, mend="remove it"
-        ) from None
+    data = (BOM if loaded.bom else b"") + result.encode("utf-8")
     saved = load_bytes(data, loaded.path)
     lost = (
         {test.id for test in loaded.suite.tests} - {test.id for test in saved.suite.tests}
@@ -66,6 +67,13 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
         raise SaveFailed("the saved suite would not be read as it is now", where=where)
     _write(loaded, data)
     return saved
+
+
+def _now(loaded: LoadedSuite) -> bytes:
+    try:
+        return read_bytes(loaded.path)
+    except AgentevalError as error:
+        raise SaveFailed(error.what, where=error.where, mend="the edited text is not lost; save it elsewhere") from None
 
 
 def _check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
@@ -101,7 +109,7 @@ def _write(loaded: LoadedSuite, data: bytes) -> None:
                         os.fchown(stream.fileno(), before.st_uid, before.st_gid)
                 os.fchmod(stream.fileno(), stat.S_IMODE(before.st_mode))
                 os.fsync(stream.fileno())
-            _check_unchanged(loaded, read_bytes(path))  # once more, just before: others write as well
+            _check_unchanged(loaded, _now(loaded))  # once more, just before: others write as well
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)

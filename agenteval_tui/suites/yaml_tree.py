@@ -250,7 +250,7 @@ class _Composer:
                 "unknown-alias",
                 start,
                 end,
-                f"there is no anchor &{event.anchor} above this alias",
+                f"there is no anchor &{_short(event.anchor)} above this alias",
                 "write the value out, or define the anchor before",
             )
             self._add(Scalar("", start, end, '"'))
@@ -318,7 +318,7 @@ class _Composer:
                 "duplicate-key",
                 node.start,
                 node.end,
-                f'the key "{key.text}" is there twice',
+                f'the key "{_short(key.text)}" is there twice',
                 "remove or rename one of the two",
             )
             top.skip = True
@@ -327,7 +327,7 @@ class _Composer:
             top.key = key if node is key else Scalar(key.text, node.start, node.end, '"')
 
     def _line_rest(self, start: int) -> str:
-        rest = self.text[start : self.text.find("\n", start) if "\n" in self.text[start:] else None].strip()
+        rest = self.text[start : start + 100].split("\n")[0].strip()
         return rest if len(rest) <= 60 and '"' not in rest and "}}" in rest and "#" not in rest else "{{...}}"
 
     def _merge(self, into: Mapping, source: Node, keys: set[str]) -> None:
@@ -355,8 +355,12 @@ class _Composer:
         return outer.node
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
 def _shown(tag: str) -> str:
-    return tag.replace("tag:yaml.org,2002:", "!!")
+    return _short(tag.replace("tag:yaml.org,2002:", "!!"))
 
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -229,18 +231,63 @@ def test_a_link_stays_a_link(path: Path) -> None:
     assert path.read_text("utf-8") == SUITE.replace('{"a": 1}', '{"a": 2}')
 
 
-def test_a_folder_without_permission_is_said_and_nothing_is_lost(path: Path) -> None:
+def as_nobody(action: Callable[[], str]) -> str:
+    """What `action` returns, done by a user without rights (in a child process where the tests run as root)."""
+    if os.geteuid() != 0:
+        return action()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgid(65534)
+            os.setuid(65534)
+            os.write(writing, action().encode())
+        except BaseException as error:
+            os.write(writing, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as stream:
+        return stream.read().decode()
+
+
+@pytest.mark.parametrize(("folder_mode", "file_mode", "said"), [
+    (0o555, 0o666, "this file can't be saved: Permission denied"),
+    (0o777, 0o444, "this file is read-only"),
+])  # fmt: skip
+def test_what_may_not_be_written_is_said_and_nothing_is_lost(folder_mode: int, file_mode: int, said: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "a.suite.yaml"
+        path.write_bytes(SUITE.encode())
+        loaded = load(path)
+        save_config(loaded, "one", 3, '{"a": 1}')  # nothing to change; all modules are there for the child process
+        path.chmod(file_mode)
+        folder.chmod(folder_mode)
+
+        def save() -> str:
+            try:
+                save_config(loaded, "one", 0, "{}")
+            except SaveFailed as error:
+                return str(error)
+            return "saved"
+
+        told = as_nobody(save)
+        folder.chmod(0o755)
+        assert said in told
+        assert told.startswith(str(path))
+        assert path.read_text("utf-8") == SUITE
+        assert os.listdir(folder) == [path.name]
+
+
+def test_a_file_that_is_gone_and_half_a_character(path: Path) -> None:
     loaded = load(path)
-    path.parent.chmod(0o555)
-    try:
-        if os.access(path.parent, os.W_OK):
-            pytest.skip("this user may write everywhere")
-        with pytest.raises(SaveFailed, match="can't be saved"):
-            save_config(loaded, "one", 0, "{}")
-    finally:
-        path.parent.chmod(0o755)
-    assert path.read_text("utf-8") == SUITE
-    assert os.listdir(path.parent) == [path.name]
+    with pytest.raises(SaveFailed, match="half a character"):
+        save_config(loaded, "one", 0, "a\ud800")
+    path.unlink()
+    with pytest.raises(SaveFailed, match="there is no such file"):
+        save_config(loaded, "one", 0, "{}")
 
 
 def test_a_full_disk_leaves_the_file_and_no_rubbish(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

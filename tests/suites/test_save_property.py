@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agenteval_tui.suites.decode import node_at
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.save import save_config
 
@@ -49,6 +50,12 @@ GAP = st.sampled_from(["", "\n", "\n\n   \n", "      # between\n", "# at the mar
 def block_yaml(value: Any, indent: int) -> str:
     text = yaml.safe_dump(value, allow_unicode=True, default_flow_style=False, width=10_000)
     return "\n" + "".join(" " * indent + line + "\n" for line in text.splitlines())
+
+
+def commented(line: str) -> str:
+    """A line of block YAML with comments around, where they can't be part of a text."""
+    plain = line and not line.endswith(("|", "|-", "|+")) and "  " not in line.strip()
+    return f"          # über\n{line}   # 'x'\n" if plain else f"{line}\n"
 
 
 @st.composite
@@ -165,7 +172,47 @@ def test_a_config_in_yaml_stays_yaml(old: dict[str, Any], new: dict[str, Any], s
         saved = save_config(loaded, "t", 0, json.dumps(new))
         source = saved.config_source("t", 0)
         assert source.style == "mapping"
-        assert json.loads(source.text) == new
+        assert json.dumps(json.loads(source.text), sort_keys=True) == json.dumps(new, sort_keys=True)
         assert saved.text.endswith("        weight: 1\n")
-        if value == new:
+        if json.dumps(value, sort_keys=True) == json.dumps(new, sort_keys=True):  # (0 == False in Python)
             assert saved.text == loaded.text
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict | list) and value:
+        steps = value.items() if isinstance(value, dict) else enumerate(value)
+        return [leaf for step, one in steps for leaf in leaves(one, (*path, step))]
+    return [path]
+
+
+def with_leaf(value: Any, path: tuple[Any, ...], leaf: Any) -> Any:
+    if not path:
+        return leaf
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = with_leaf(copy[path[0]], path[1:], leaf)
+    return copy
+
+
+@settings(max_examples=150, deadline=None)
+@given(OBJECT.filter(bool), st.sampled_from(["flow", "block", "commented"]), JSON, st.integers(0, 99))
+def test_only_the_value_that_differs_is_replaced(old: dict[str, Any], style: str, leaf: Any, which: int) -> None:
+    written = f" {json.dumps(old, ensure_ascii=False)}\n" if style == "flow" else block_yaml(old, 10)
+    if style == "commented":
+        written = "".join(map(commented, written.split("\n")[:-1]))
+    head = (
+        "tests:\n- id: t\n  prompt: p\n  criteria:\n      - name: c\n        prototype_class: T\n        config_uxon:"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.suite.yaml"
+        path.write_text(head + written + "        weight: 1\n", encoding="utf-8")
+        loaded = load_suite(path)
+        value = json.loads(loaded.config_source("t", 0).text)
+        places = leaves(value)
+        place = places[which % len(places)]
+        if not place:
+            return
+        node, _ = node_at(loaded.config_node("t", 0), place)
+        saved = save_config(loaded, "t", 0, json.dumps(with_leaf(value, place, leaf)))
+    assert saved.text.startswith(loaded.text[: node.start])
+    assert saved.text.endswith(loaded.text[node.end :].lstrip("\n"))
+    assert json.loads(saved.config_source("t", 0).text) == with_leaf(value, place, leaf)
