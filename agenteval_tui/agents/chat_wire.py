@@ -204,6 +204,12 @@ def _of_chunk(sent: ServerEvent, reply: Reply) -> list[AgentEvent]:
 
 
 def _whole_reply(text: str, reply: Reply) -> list[AgentEvent]:
+    if text.lstrip().startswith("data:"):
+        # A stream that was not called one.
+        reader = SseReader()
+        sent = [*reader.feed(text.encode()), *reader.close()]
+        streamed = [event for one in sent if one.data.strip() != "[DONE]" for event in _of_chunk(one, reply)]
+        return [*streamed, *reply.announce_rest()]
     value = _decoded(text)
     events = list(reply.take(value))
     if not isinstance(value.get("choices"), list) or not value["choices"]:

@@ -33,6 +33,7 @@ from agenteval_tui.agents.tools import Toolbox, make_toolbox
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, Usage
 
+_SECRET_HEADER = re.compile(r"auth|key|token|cookie", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}|\[#~?([\w.:-]+)#\]")
 
 
@@ -140,7 +141,12 @@ class OpenAIChatAgent:
         """The way to the server. Raises `_NoKey` when the variable that shall hold the key does not."""
         named = options.api_key_env or ("OPENAI_API_KEY" if options.base_url.rstrip("/") == OPENAI else "")
         key = self._setup.env.get(named, "").strip() if named else ""
-        secrets = (key, *(v for k, v in options.headers.items() if re.search(r"auth|key|token|cookie", k, re.I)))
+        password = urlsplit(options.base_url).password or ""
+        secrets = (
+            key,
+            password,
+            *(v for k, v in options.headers.items() if re.search(r"auth|key|token|cookie", k, re.I)),
+        )
         url = options.base_url.rstrip("/")
         server = http_errors.Server(_without_credentials(url), named, secrets)
         if named and not key:

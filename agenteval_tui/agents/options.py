@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -24,6 +25,9 @@ class AgentOptions(BaseModel):
     )
 
 
+# pydantic names the member of a union in an error's place; people did not write that.
+_UNION_MEMBER = re.compile(r"(str|int|float|bool|none)$|(list|dict|literal|tuple)\[")
+
 Options = TypeVar("Options", bound=AgentOptions)
 
 
@@ -44,7 +48,16 @@ def option_problems(model: type[AgentOptions], config: Mapping[str, Any]) -> lis
     try:
         model.model_validate(dict(config))
     except ValidationError as error:
-        return [_said(model, one) for one in error.errors()]
+        said: dict[str, str] = {}
+        for one in error.errors():
+            path, sentence = _said(model, one)
+            if path in said and sentence.startswith(f"option `{path}` must be "):
+                # One error for each type that would have been right.
+                wanted = sentence.removeprefix(f"option `{path}` must be ").partition(", not ")[0]
+                before, _, got = said[path].partition(", not ")
+                sentence = f"{before} or {wanted}, not {got}"
+            said[path] = sentence
+        return list(said.items())
     return []
 
 
@@ -54,7 +67,7 @@ def option_names(model: type[AgentOptions]) -> set[str]:
 
 
 def _said(model: type[AgentOptions], error: Any) -> tuple[str, str]:
-    path = ".".join(str(part) for part in error["loc"])
+    path = ".".join(str(part) for part in error["loc"] if not _UNION_MEMBER.match(str(part)))
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         near = get_close_matches(str(error["loc"][-1]), _names_at(model, error["loc"]), n=1)

@@ -75,7 +75,8 @@ class ReplayAgent:
             yield Failed(RunError("recording", _with_place(error), error.mend))
             return
         if self._options.pace:
-            for delay_ms, event in _as_events(transcript, len(request.messages)):
+            spoken = sum(message.role != "system" for message in request.messages)
+            for delay_ms, event in _as_events(transcript, spoken):
                 await asyncio.sleep(delay_ms / 1000 * self._options.pace)
                 yield event
         yield Recorded(transcript)
@@ -135,8 +136,12 @@ class ReplayAgent:
 
 
 def _as_events(transcript: Transcript, given: int) -> Iterator[tuple[float, AgentEvent]]:
-    """The recording as if it happened: (milliseconds to wait before, event). `given` messages were in the request."""
-    turns = [message for message in transcript.messages[given:] if message.role == "assistant"]
+    """The recording as if it happened: (milliseconds to wait before, event).
+
+    `given` messages were in the request, system messages not counted.
+    """
+    spoken = [message for message in transcript.messages if message.role != "system"]
+    turns = [message for message in spoken[given:] if message.role == "assistant"]
     pieces = sum(1 + len(turn.content) // _PIECE for turn in turns) or 1
     tools = sum(call.duration_ms or 0.0 for call in transcript.tool_calls)
     each = max(0.0, (transcript.timing.total_ms or 0.0) - tools) / pieces

@@ -323,6 +323,38 @@ def _never_ending(_: Request) -> Answer:
     return Answer(200, b"", "text/event-stream", pieces=[piece] * 1_000_000)
 
 
+async def test_a_stream_under_a_wrong_name_is_read(run_agent: Any) -> None:
+    answer = stream_of(delta(content="one "), delta(content="two"), END)
+    answer.content_type = "text/plain"
+    ran, _ = await against(run_agent, answer)
+    assert ran.transcript.final_output == "one two"
+
+
+async def check(handler: Any, tmp_path: Path, **options: Any) -> Any:
+    async with ScriptedServer(handler) as server:
+        config = {"kind": "openai", "base_url": server.url, "model": "m", **options}
+        agent = OpenAIChatAgent(AgentSetup("a", config, tmp_path, {"MY_KEY": KEY}))
+        report = await agent.check()
+        await agent.close()
+        return report
+
+
+async def test_check_without_a_list_of_models_asks_for_one_token(tmp_path: Path) -> None:
+    answer = Answer(body=json.dumps({"choices": [{"message": {"content": "p"}, "finish_reason": "length"}]}))
+    report = await check(lambda r: Answer(404, "{}") if r.path.endswith("/models") else answer, tmp_path)
+    assert report.ok
+
+
+async def test_check_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
+    refused = await check(lambda _: Answer(401, "{}"), tmp_path, api_key_env="MY_KEY")
+    assert not refused.ok
+    assert "MY_KEY" in refused.mend
+    unset = await check(lambda _: Answer(200, "{}"), tmp_path, api_key_env="NO_KEY")
+    assert unset.message == "the environment variable NO_KEY is not set"
+    other = await check(lambda _: Answer(200, '{"data": [{"id": "x"}]}'), tmp_path)
+    assert (other.ok, other.mend) == (False, "models: x")
+
+
 async def test_a_seed_for_each_run_is_sent_when_asked(run_agent: Any) -> None:
     replies = stream_of(delta(content="x"), END)
     async with ScriptedServer(lambda _: replies) as server:
