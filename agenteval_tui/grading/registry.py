@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading.names import short_name
@@ -69,42 +68,48 @@ def metric(name: str) -> type[Metric]:
 def known_metric(name: str) -> str | None:
     """The short name of the metric that `name` names; None when there is none."""
     short = short_name(name)
-    return short if short in _found(METRICS) else None
+    return short if short in _BUILT_IN[METRICS] or short in _found(METRICS) else None
 
 
 def _exact(group: str, kind: str, name: str) -> str:
+    short = short_name(name)
+    if short in _BUILT_IN[group]:
+        return short  # no need to look through all that is installed
     found = _found(group)
-    for candidate in (name, short_name(name)):
+    for candidate in (name, short):
         if candidate in found:
             return candidate
     from difflib import get_close_matches
 
     by_lower = {known.lower(): known for known in found}
-    close = get_close_matches(short_name(name).lower(), by_lower, n=1)
+    close = get_close_matches(short.lower(), by_lower, n=1)
     raise UnknownNameError(kind, name, by_lower[close[0]] if close else None, tuple(sorted(found)))
 
 
 @cache
-def _found(group: str) -> dict[str, EntryPoint]:
-    found = {name: EntryPoint(name, target, group) for name, target in _BUILT_IN[group].items()}
+def _found(group: str) -> dict[str, str]:
+    """All names with where they are (`package.module:Class`)."""
+    from importlib.metadata import entry_points
+
+    found = dict(_BUILT_IN[group])
     # What is installed may add names, and may not replace a built-in one: a plug-in changes no verdict unasked.
     for point in entry_points(group=group):
-        found.setdefault(point.name, point)
+        found.setdefault(point.name, point.value)
     return found
 
 
 @cache
 def _load(group: str, name: str, base: type[Any]) -> Any:
-    point = _found(group)[name]
+    target = _BUILT_IN[group].get(name) or _found(group)[name]
     try:
-        module, _, attribute = point.value.partition(":")
+        module, _, attribute = target.partition(":")
         loaded = getattr(import_module(module.strip()), attribute.strip())
     except Exception as error:
         raise AgentevalError(
             f"{name} cannot be loaded: {type(error).__name__}: {error}",
-            where=point.value,
+            where=target,
             mend="mend or uninstall the package that offers it",
         ) from error
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise AgentevalError(f"{name} is no {base.__name__} class", where=point.value)
+        raise AgentevalError(f"{name} is no {base.__name__} class", where=target)
     return loaded

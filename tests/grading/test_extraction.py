@@ -41,6 +41,8 @@ def extract(text: str, **extraction: Any) -> CriterionResult:
         ({"extract_by_regex": "SELECT \\d"}, "SELECT 1"),
         ({"extract_by_regex": "#print\\((\\d)\\)#"}, "1"),
         ({"extract_by_regex": "~PLAIN~i"}, "plain"),
+        ({"extract_by_regex": "(?:plain|then)"}, "then"),
+        ({"extract_by_regex": "[a-t]"}, "r"),
         ({"extract_by_regex": "{SELECT (\\d)}"}, "1"),
         ({"extract_by_regex": "/print.(\\d)/", "with_block": True}, "print(1"),
         ({"extract_by_regex": "/```(\\w+)/", "extract_match": 2}, "sql"),
