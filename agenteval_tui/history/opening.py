@@ -21,6 +21,8 @@ from agenteval_tui.history.connect import (
 from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_damage
 from agenteval_tui.history.liveness import is_alive
 
+_SMALL = 4 << 20  # bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -115,7 +117,8 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> Opened:
 def _check(connection: sqlite3.Connection, path: Path) -> int:
     """The file's version, after a look whether it is ours and whole, as far as a glance tells.
 
-    A full check of a large file takes seconds: it is made when damage was met before (`mark_damaged`).
+    A check of a large file takes seconds: it is made when damage was met before (`mark_damaged`). A small one is
+    always checked, some milliseconds.
     """
     version = schema.version_of(connection)
     tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -136,14 +139,20 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     try:
         for table in sorted(tables):
             if not table.startswith(("sqlite_", "search")):
-                connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()
+                connection.execute(f"SELECT 1 FROM {table} NOT INDEXED LIMIT 1").fetchone()
         for table in ("executions", "runs", "transcripts"):
             connection.execute(f"SELECT max(id) FROM {table}").fetchone()
         connection.execute("SELECT rowid FROM search WHERE search MATCH 'a' LIMIT 1").fetchone()
-        if _mark(path).exists():
+        if path.stat().st_size <= _SMALL:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise DamagedError(f"the history file is damaged: {found}", where=str(path))
+        if _mark(path).exists():
+            found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if found != "ok":
+                raise DamagedError(f"the history file is damaged: {found}", where=str(path))
+            if not connection.execute("PRAGMA query_only").fetchone()[0]:
+                connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
             _mark(path).unlink(missing_ok=True)
     except sqlite3.OperationalError as error:
         if is_damage(error) or "no such table" not in str(error):

@@ -206,7 +206,8 @@ def _bounds(source: sqlite3.Connection, table: str, key: str) -> tuple[int, int]
     bounds = []
     for function, unknown in (("min", 0), ("max", _UNKNOWN_END)):
         try:
-            found = source.execute(f"SELECT {function}({key}) FROM {table} NOT INDEXED").fetchone()[0]
+            # With a plus sign SQLite reads an index if it can: the table itself may be what is broken.
+            found = source.execute(f"SELECT {function}(+{key}) FROM {table}").fetchone()[0]
             bounds.append(int(found or 0))
         except (sqlite3.DatabaseError, ValueError, TypeError):
             bounds.append(unknown)
@@ -235,7 +236,25 @@ def _complete(target: sqlite3.Connection) -> None:
         " SELECT DISTINCT plan, CAST('recovered' || plan AS BLOB), '', '', '[]', '{}', '[]'"
         " FROM runs WHERE plan NOT IN (SELECT id FROM plans)"
     )
+    _never_again(target)
+    for table, owner in (("criterion_results", "run"), ("evidence", "run"), ("tool_calls", "transcript")):
+        target.execute(f"DELETE FROM {table} WHERE {owner} NOT IN (SELECT id FROM {owner}s)")
     recount(target)
+
+
+def _never_again(target: sqlite3.Connection) -> None:
+    """Numbers of lost rows must not be given to new ones: what still names them would then speak of something else."""
+    for table, mentions in (
+        ("executions", (("runs", "execution"), ("baselines", "execution"), ("imports", "execution"))),
+        ("runs", (("criterion_results", "run"), ("evidence", "run"), ("labels", "run"), ("baselines", "run"))),
+        ("transcripts", (("runs", "transcript"), ("tool_calls", "transcript"))),
+    ):
+        highest = max(
+            int(target.execute(f"SELECT coalesce(max({column}), 0) FROM {name}").fetchone()[0])
+            for name, column in ((table, "id"), *mentions)
+        )
+        target.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, highest))
 
 
 def recount(connection: sqlite3.Connection) -> None:

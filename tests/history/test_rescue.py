@@ -1,0 +1,228 @@
+"""A damaged file: what can be read is saved, the file itself is kept, and a person is told."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+from history_made import SUITE, ended, planned, record, results, transcript
+
+from agenteval_tui.history import opening
+from agenteval_tui.history.errors import DamagedError, HistoryError
+from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.store import Store
+
+NUMBER = 800
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A history of 800 runs in 8 executions, as bytes."""
+    path = tmp_path_factory.mktemp("whole") / "history.db"
+    with Store.open(path) as store:
+        for execution in range(8):
+            name = f"EXECUTION-{execution}"
+            store.begin_execution(record(name), [planned(n, name) for n in range(NUMBER // 8)])
+            for n in range(NUMBER // 8):
+                store.run_ended(ended(n, name, passed=n % 4 != 0))
+            store.end_execution(name, "finished").result()
+    return path.read_bytes()
+
+
+def pages_of(data: bytes, name: str, tmp_path: Path) -> list[int]:
+    """The numbers (from 1) of the pages that hold table `name`."""
+    path = tmp_path / "look.db"
+    path.write_bytes(data)
+    with sqlite3.connect(path) as connection:
+        return [row[0] for row in connection.execute("SELECT pageno FROM dbstat WHERE name = ?", (name,))]
+
+
+def roots(data: bytes, tmp_path: Path) -> set[int]:
+    """The pages that lead to all others of a table: what hangs on a broken one can't be reached."""
+    path = tmp_path / "look.db"
+    path.write_bytes(data)
+    with sqlite3.connect(path) as connection:
+        return {row[0] for row in connection.execute("SELECT rootpage FROM sqlite_master")}
+
+
+def overwrite(data: bytes, pages: list[int], size: int = 4096) -> bytes:
+    changed = bytearray(data)
+    for page in pages:
+        changed[(page - 1) * size : page * size] = random.Random(page).randbytes(size)
+    return bytes(changed)
+
+
+def check_is_sound(path: Path) -> None:
+    """Whole for SQLite, totals right, everything that is listed can be opened."""
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
+    with Store.open(path) as store:
+        assert store.notices == ()
+        for row in store.executions():
+            runs = store.runs_of_execution(row.id)
+            assert row.runs == len(runs)
+            assert row.passed == sum(run.status == "passed" for run in runs)
+            for run in runs:
+                store.results(run.id)
+        store.begin_execution(record("AFTER"), [planned(0, "AFTER")])
+        store.run_ended(ended(0, "AFTER", answer="afterwards")).result()
+        assert len(store.run_ids(RunFilter(text="afterwards"))) == 1
+
+
+def rescued(path: Path, data: bytes) -> Store:
+    path.write_bytes(data)
+    store = Store.open(path)
+    assert "was damaged" in store.notices[0]
+    (aside,) = path.parent.glob("history.db.damaged-*")
+    assert str(aside) in store.notices[0]
+    assert aside.read_bytes() == data
+    assert aside.stat().st_mode & 0o777 in (0o600, 0o644)  # as it was
+    assert path.stat().st_mode & 0o777 == 0o600
+    return store
+
+
+def test_a_cut_off_file(path: Path, whole: bytes) -> None:
+    with rescued(path, whole[: len(whole) * 3 // 4]) as store:
+        saved = store.counts()
+        assert 0 < saved.runs <= NUMBER
+        found = [run for row in store.executions() for run in store.runs_of_execution(row.id)]
+        assert len(found) == saved.runs
+    check_is_sound(path)
+
+
+def test_a_broken_page_of_runs_loses_only_that_page(path: Path, whole: bytes, tmp_path: Path) -> None:
+    pages = pages_of(whole, "runs", tmp_path)
+    assert len(pages) > 10
+    with rescued(path, overwrite(whole, [pages[len(pages) // 2]])) as store:
+        assert NUMBER - 60 < store.counts().runs < NUMBER
+        assert len(store.run_ids(RunFilter(text="way"))) == store.counts().runs
+        assert store.transcript("EXECUTION-0-RUN-00001") == transcript("It is on its way, number 1.")
+        assert store.results("EXECUTION-7-RUN-00099") == results(True)
+    check_is_sound(path)
+
+
+def test_broken_pages_of_transcripts_lose_no_run(path: Path, whole: bytes, tmp_path: Path) -> None:
+    # The same hundred transcripts are shared by all executions: few pages, many runs.
+    pages = pages_of(whole, "transcripts", tmp_path)
+    with rescued(path, overwrite(whole, pages[1:3])) as store:
+        assert store.counts().runs == NUMBER
+        runs = [run.id for run in store.runs_of_execution("EXECUTION-3")]
+        there = [run for run, _ in store.transcripts(runs)]
+        assert 0 < len(there) < 100
+        lost = next(run for run in runs if run not in there)
+        with pytest.raises(HistoryError, match="was lost"):
+            store.transcript(lost)
+        assert store.results("EXECUTION-3-RUN-00001") == results(True)
+    check_is_sound(path)
+
+
+@pytest.mark.parametrize("table", ["executions", "plans", "tests", "suites"])
+def test_what_runs_need_is_put_back_in_outline(path: Path, whole: bytes, tmp_path: Path, table: str) -> None:
+    with rescued(path, overwrite(whole, pages_of(whole, table, tmp_path))) as store:
+        assert store.counts().runs == NUMBER
+        assert len(store.run_rows(store.run_ids())) == NUMBER
+        assert len(store.run_ids(RunFilter(text="way"))) == NUMBER
+    check_is_sound(path)
+
+
+def test_a_broken_search_index_is_made_anew(path: Path, whole: bytes, tmp_path: Path) -> None:
+    path.write_bytes(overwrite(whole, pages_of(whole, "search_data", tmp_path)))
+    with Store.open(path) as store:
+        assert store.counts().runs == NUMBER
+        assert len(store.run_ids(RunFilter(text="way"))) == NUMBER
+    check_is_sound(path)
+
+
+@pytest.mark.parametrize("start", [0, 16, 50])
+def test_a_broken_beginning(path: Path, whole: bytes, start: int) -> None:
+    data = whole[:start] + random.Random(start).randbytes(200) + whole[start + 200 :]
+    with rescued(path, data) as store:
+        assert store.counts().runs == NUMBER
+        assert store.test_summaries(SUITE)["test-1"].total > 0
+    check_is_sound(path)
+
+
+def test_a_broken_first_page(path: Path, whole: bytes) -> None:
+    with rescued(path, overwrite(whole, [1])) as store:
+        assert store.counts().runs == NUMBER
+    check_is_sound(path)
+
+
+@pytest.mark.parametrize("data", [b"garbage", b"\0" * 10_000, b"SQLite format 3\0" + b"x" * 5_000])
+def test_nothing_can_be_read(path: Path, data: bytes) -> None:
+    with rescued(path, data) as store:
+        assert "0 runs" in store.notices[0]
+        assert store.executions() == []
+    check_is_sound(path)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_damage(path: Path, whole: bytes, tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    pages = dice.sample([page for page in range(2, len(whole) // 4096 + 1) if page not in roots(whole, tmp_path)], 4)
+    path.write_bytes(overwrite(whole, pages))
+    # The first opening may not see it: reading does, and then the next opening mends.
+    for _ in range(3):
+        try:
+            with Store.open(path) as store:
+                for row in store.executions():
+                    for run in store.runs_of_execution(row.id):
+                        store.results(run.id)
+                        store.run_ids(RunFilter(text=f"number {run.position}"))
+                runs = store.counts().runs
+                break
+        except DamagedError:
+            continue
+    else:
+        pytest.fail("still damaged at the third opening")
+    assert runs > NUMBER // 2
+
+
+def test_damage_met_while_reading_is_mended_by_the_next_opening(
+    path: Path, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_SMALL", 0)  # a large file is not checked as a whole when it is opened
+    pages = pages_of(whole, "evidence", tmp_path)
+    path.write_bytes(overwrite(whole, pages[len(pages) // 2 :][:3]))
+    with Store.open(path) as store:
+        assert store.notices == ()
+        runs = [run.id for row in store.executions() for run in store.runs_of_execution(row.id)]
+        with pytest.raises(DamagedError, match="start agenteval again"):
+            list(map(store.results, runs))
+    with Store.open(path) as store:
+        assert "was damaged" in store.notices[0]
+        assert store.counts().runs == NUMBER
+    check_is_sound(path)
+
+
+def test_what_is_only_in_the_log_is_saved_too(path: Path, whole: bytes, tmp_path: Path) -> None:
+    source = tmp_path / "source.db"
+    source.write_bytes(whole)
+    with Store.open(source) as store:
+        store.begin_execution(record("IN-THE-LOG"), [planned(0, "IN-THE-LOG")])
+        store.run_ended(ended(0, "IN-THE-LOG")).result()
+        # As a crash leaves it: the log beside the file.
+        page = pages_of(whole, "plans", tmp_path)[0]
+        path.write_bytes(overwrite(source.read_bytes(), [page]))
+        Path(f"{path}-wal").write_bytes(Path(f"{source}-wal").read_bytes())
+    with Store.open(path) as store:
+        assert store.execution("IN-THE-LOG").passed == 1
+        assert store.counts().runs == NUMBER + 1
+
+
+def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agenteval_tui.history import rescue
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path.write_bytes(b"garbage")
+    monkeypatch.setattr(rescue, "_save", full)
+    with pytest.raises(HistoryError, match="No space left"):
+        Store.open(path)
+    assert path.read_bytes() == b"garbage"
+    assert {file for file in os.listdir(path.parent) if file.startswith("history")} == {"history.db", "history.db.lock"}
