@@ -60,6 +60,8 @@ class Reply:
         self.model = ""
         self.usage: Usage | None = None
         self._next_key = first_key
+        self._by_index: dict[int, CallParts] = {}  # the last call at each index
+        self._by_id: dict[str, CallParts] = {}
 
     def take(self, chunk: Any) -> Iterator[AgentEvent]:
         """The events of one chunk of a stream, or of a whole reply. Raises `ServerSaidError`, `NoReplyError`."""
@@ -138,16 +140,21 @@ class Reply:
         new call, and a fragment without an id belongs to the last one.
         """
         index, given = _index_and_id(part)
-        for call in reversed(self.calls):
-            same_place = index is None or call.index is None or call.index == index
-            same_id = not given or not call.given_id or call.given_id == given
-            # Without an index and an id, a fragment with a name of its own begins a call once the last one has one.
-            anew = index is None and not given and _has_name(part) and bool(call.name)
-            if same_place and same_id and not anew:
-                if given and not call.given_id and not call.started:
-                    call.id = call.given_id = given
-                return call
-        return self._new_call(part)
+        if index is not None:
+            call = self._by_index.get(index)
+        elif given:
+            call = self._by_id.get(given) or (self.calls[-1] if self.calls else None)
+        else:
+            call = self.calls[-1] if self.calls else None
+            # A fragment with a name of its own begins a call, once the last one has its name.
+            if call is not None and call.name and _has_name(part):
+                call = None
+        if call is None or (given and call.given_id and call.given_id != given):
+            return self._new_call(part)
+        if given and not call.given_id and not call.started:
+            call.id = call.given_id = given
+            self._by_id[given] = call
+        return call
 
     def _new_call(self, part: Mapping[str, Any]) -> CallParts:
         index, given = _index_and_id(part)
@@ -155,6 +162,10 @@ class Reply:
         self._next_key += 1
         call = CallParts(key, given or f"call_{key + 1}", index, given_id=given)
         self.calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
+        if given:
+            self._by_id[given] = call
         return call
 
     def _take_usage(self, chunk: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
@@ -50,7 +51,7 @@ class OpenAIChatAgent:
         self._setup = setup
         self._options = read_options(OpenAIOptions, setup.name, setup.config)
         make_toolbox(self._options.tools, {}, setup.base_dir).close()  # so that a wrong tools file is said at once
-        self._client: httpx.AsyncClient | None = None
+        self._clients: dict[str, httpx.AsyncClient] = {}
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One conversation, as many requests as the model wants tools."""
@@ -99,8 +100,8 @@ class OpenAIChatAgent:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            client, self._client = self._client, None
+        while self._clients:
+            _, client = self._clients.popitem()
             await client.aclose()
 
     async def _converse(
@@ -161,15 +162,22 @@ class OpenAIChatAgent:
         return Wire(self._http(url), url, headers, server, options.timeouts, int(options.max_reply_mb * 1_000_000))
 
     def _http(self, url: str) -> httpx.AsyncClient:
-        if self._client is None:
-            host = urlsplit(url).hostname or ""
-            self._client = httpx.AsyncClient(
-                # A proxy from the environment is for other machines, not for this one.
-                trust_env=host not in ("localhost", "::1") and not host.startswith("127."),
+        """The connections to a server: one client for each, since their settings differ."""
+        parts = urlsplit(url)
+        place = f"{parts.scheme}://{parts.netloc}"
+        if place not in self._clients:
+            host = parts.hostname or ""
+            here = host in ("localhost", "::1") or host.startswith("127.")
+            # Loading the machine's certificates takes longer than many a run. Plain HTTP on this machine needs none,
+            # and should TLS be wanted all the same, a context without certificates trusts nobody.
+            verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if here and parts.scheme == "http" else True
+            self._clients[place] = httpx.AsyncClient(
+                verify=verify,
+                trust_env=not here,  # a proxy from the environment is for other machines
                 follow_redirects=False,  # a redirect would carry the key and the prompt to who knows where
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
             )
-        return self._client
+        return self._clients[place]
 
 
 class _NoKey(Exception):  # noqa: N818 - not an error to report as such: it carries the failure to yield
