@@ -8,6 +8,7 @@ what they stand on: then read the new source, adapt, and update `STANDS_ON`.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import count
 
 from rich.cells import cell_len
 from textual.document._document import Document, EditResult, Location
@@ -43,6 +44,8 @@ STANDS_ON: dict[str, str] = {
     "TextArea.scroll_cursor_visible": "44534aee0858",
 }
 
+_versions = count(1)
+
 WIDTH_STEP = 40  # the width of the text grows in steps: each change of it repaints everything
 
 
@@ -54,12 +57,14 @@ class ExactDocument(Document):
 
     def __init__(self, text: str) -> None:
         super().__init__("")
+        self.version = next(_versions)
         windows = "\r\n" in text and text.count("\n") == text.count("\r\n")
         self._newline = "\r\n" if windows else "\n"
         self._lines = text.split(self._newline)
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         """Put `text` in place of what is between `start` and `end`."""
+        self.version = next(_versions)
         (top_row, top_column), (bottom_row, bottom_column) = sorted((start, end))
         replaced = self.get_text_range(start, end)
         inserted = text.replace("\r\n", "\n").split("\n")
@@ -119,6 +124,13 @@ class QuietTextArea(TextArea):
     def watch_selection(self, previous: Selection, selection: Selection) -> None:
         """The cursor moved."""
         self.looks_changed()
+
+    @property
+    def state(self) -> int:
+        """Another value after each change of the text."""
+        document = self.document
+        assert isinstance(document, ExactDocument)
+        return document.version
 
     @property
     def cursor_cell(self) -> tuple[int, int]:

@@ -44,6 +44,8 @@ class ConfigEditor(QuietTextArea):
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+home", "start", "Start", show=False, id="editor.start"),
+        Binding("ctrl+end", "end", "End", show=False, id="editor.end"),
         Binding("f8", "next_problem", "Next problem", show=False, id="editor.next_problem"),
     ]
 
@@ -81,7 +83,7 @@ class ConfigEditor(QuietTextArea):
         self._signs: dict[int, tuple[str, str]] = {}
         self._lines = Lines((0, 1), 1)
         self._text = ""
-        self._stale = True
+        self._seen = 0  # the state that all of this is about
         self._comparing = False
         self._painted: dict[int, Strip] = {}
         self._palette: Palette | None = None
@@ -171,6 +173,14 @@ class ConfigEditor(QuietTextArea):
         near = [d for d in self._diagnostics if self._lines.place(d.start)[0] == row]
         return min(near, key=lambda d: abs(d.start - offset), default=None)
 
+    def action_start(self) -> None:
+        """The start of the text."""
+        self.move_cursor(self.document.start)
+
+    def action_end(self) -> None:
+        """The end of the text."""
+        self.move_cursor(self.document.end)
+
     def action_next_problem(self) -> None:
         """Go to the next problem; round at the end."""
         starts = sorted({d.start for d in self._diagnostics})
@@ -227,7 +237,6 @@ class ConfigEditor(QuietTextArea):
     def text_changed(self) -> None:
         """The text is another one."""
         self.revision += 1
-        self._stale = True
 
     def looks_changed(self) -> None:
         """Compare, soon and once, what is on the screen with what should be."""
@@ -294,9 +303,9 @@ class ConfigEditor(QuietTextArea):
 
     def _refreshed(self) -> None:
         """Make tokens and line starts those of the text."""
-        if not self._stale:
+        if self._seen == self.state:
             return
-        self._stale = False
+        self._seen = self.state
         self._text = self.text
         self._lines = Lines.of(self.document.lines, len(self.document.newline))
         self._tokens = tokens_of(self._text)
