@@ -75,14 +75,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.next_evidence", "next_evidence", "full_stop", "evidence", "The next evidence", "inspect", 3),
     Action("inspect.previous_evidence", "previous_evidence", "comma", "before", "The evidence before", "inspect"),
     Action(
-        "inspect.next_criterion", "next_criterion", "right_square_bracket", "criterion", "Next criterion", "inspect", 4
+        "inspect.next_criterion", "next_criterion", "c", "criterion", "The next criterion of the test", "inspect", 4
     ),
     Action(
         "inspect.previous_criterion",
         "previous_criterion",
-        "left_square_bracket",
+        "C",
         "before",
-        "Criterion before",
+        "The criterion before",
         "inspect",
     ),
     Action("inspect.edit", "edit", "e", "edit", "Go to the config editor", "inspect", 5),
@@ -91,11 +91,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.tools", "tool_text", "t", "tool text", "The formatted tool calls, or the evidence", "inspect", 6),
     Action("inspect.raw", "raw", "x", "raw", "The transcript as JSON, or as text", "inspect"),
     Action("inspect.search", "search", "slash", "search", "Search in the transcript", "inspect"),
-    Action("inspect.flips", "flips", "L", "flips", "List the runs that the edit would flip", "inspect"),
+    Action("inspect.flips", "flips", "f9", "flips", "List the runs that the edit would flip", "inspect"),
     Action("inspect.copy", "copy_address", "y", "copy", "Copy the run's address (OSC 52)", "inspect"),
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect", 7),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
-    Action("inspect.revert", "revert", "f8", "revert", "Back to the saved config", "inspect"),
+    Action("inspect.revert", "revert", "f6", "revert", "Back to the saved config", "inspect"),
     # History
     Action("history.open", "open", "enter", "open", "Open the execution, or inspect the run", "history", 1),
     Action("history.view", "toggle_view", "tab", "runs", "Executions, or all runs", "history", 2),
@@ -123,7 +123,7 @@ def bindings(scope: str) -> list[Binding]:
 
 
 # These must work while a text field has the focus.
-_PRIORITY = {"inspect.save", "inspect.fix", "inspect.revert"}
+_PRIORITY = {"inspect.save", "inspect.fix", "inspect.revert", "inspect.flips"}
 
 _KEY_WORDS = {
     "question_mark": "?",
@@ -148,6 +148,8 @@ def key_word(keys: str) -> str:
     first = keys.split(",")[0]
     if first.startswith("ctrl+"):
         return "^" + first[5:]
+    if first[0] == "f" and first[1:].isdigit():
+        return first.upper()
     return _KEY_WORDS.get(first, first)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
     from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.tui.screens.history import HistoryScreen
     from agenteval_tui.tui.screens.inspect import InspectScreen
     from agenteval_tui.tui.screens.run import RunScreen
 
@@ -122,6 +123,8 @@ class AgentevalApp(App[int]):
         self.go(self.start.screen or "suites")
         if self.start.screen == "inspect" and self.start.target:
             self.inspect(self.start.target)
+        if self.start.screen == "history" and self.start.target:
+            self.show_execution(self.start.target)
 
     def on_unmount(self) -> None:
         self.session.close()
@@ -177,6 +180,12 @@ class AgentevalApp(App[int]):
         screen: RunScreen = self.get_screen("run")  # type: ignore[assignment]
         screen.attach(live)
 
+    def show_execution(self, execution: str) -> None:
+        """Show the runs of an execution that is in the history."""
+        self.go("history")
+        screen: HistoryScreen = self.get_screen("history")  # type: ignore[assignment]
+        screen.open_execution(execution)
+
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it."""
         screen = self.screen
@@ -206,6 +215,20 @@ class AgentevalApp(App[int]):
     def say_error(self, error: AgentevalError) -> None:
         """What is wrong, where, and how to mend it."""
         say(self, str(error), severity="error")
+
+    def say_bug(self, error: BaseException, doing: str) -> None:
+        """Something broke that should not: one sentence here, the traceback in a file."""
+        import traceback
+
+        path = places.data_dir() / "errors.log"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
+                log.write(f"while: {doing}\n" + "".join(traceback.format_exception(error)) + "\n")
+        except OSError:
+            pass
+        kind = type(error).__name__
+        self.say(f"A bug in agenteval ({doing}: {kind}: {error}). The traceback is in {path}", severity="error")
 
     def action_help(self) -> None:
         """The keys of where you are."""

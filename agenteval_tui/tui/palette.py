@@ -61,7 +61,12 @@ class Palette:
             elif word in _ATTRIBUTES:
                 attributes[word] = True
             elif word.startswith("on-"):
-                background = self._colour(word[3:]) or background
+                if self._ansi:
+                    # The terminal's own text on one of its 16 colours may be unreadable; turned around it is not.
+                    colour = self._colour(word[3:]) or colour
+                    attributes["reverse"] = True
+                else:
+                    background = self._colour(word[3:]) or background
             elif word not in _NO_COLOURS:
                 colour = self._colour(word) or colour
         return Style(color=colour, bgcolor=background, **attributes)  # type: ignore[arg-type]

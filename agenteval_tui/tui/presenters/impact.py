@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.outcomes import glyph, mark
+from agenteval_tui.tui.presenters.outcomes import glyph, mark, token, word
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Impact
+    from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
 _ORDER = ("passed", "failed", "error", "needs_review", "skipped")
@@ -62,19 +63,29 @@ def _flips(impact: Impact) -> tuple[Cell, ...]:
         if number:
             verb = "flips" if number == 1 else "flip"
             cells.append((f" {number} {verb} to {outcome}", f"bold {outcome}"))
-    cells.append(("   L list", "dim"))
+    cells.append(("   F9 list", "dim"))
     return tuple(cells)
 
 
-def problem_lines(diagnostics: Sequence[Diagnostic], text: str, width: int, most: int = 4) -> list[Line]:
-    """The problems of the config, the errors first, each in one line with its place; the fix by its key."""
+def problem_lines(
+    result: CriterionResult | None, diagnostics: Sequence[Diagnostic], text: str, width: int, most: int = 4
+) -> list[Line]:
+    """This run's verdict under the config as it stands in the editor, and the config's problems.
+
+    The errors come first, each in one line with its place, and its fix with the key that applies it.
+    """
     from agenteval_tui.text.problems import line_and_column
 
+    head: list[Cell] = [(" this run ", "dim")]
+    if result is not None:
+        score = f" {result.score:.2f}" if result.score is not None else ""
+        head += [mark(result.outcome), (f" {word(result.outcome)}{score}", token(result.outcome)), ("   ", "")]
+    head.append((f"problems {len(diagnostics)}", "bold" if diagnostics else "dim"))
     if not diagnostics:
-        return [((" problems 0", "dim"),)]
+        return [fit(head, width)]
     rank = {"error": 0, "warning": 1, "info": 2}
     ordered = sorted(diagnostics, key=lambda one: (rank.get(one.severity, 3), one.start))
-    lines: list[Line] = [((f" problems {len(diagnostics)}", "bold"),)]
+    lines: list[Line] = [fit(head, width)]
     for one in ordered[:most]:
         line, column = line_and_column(text, one.start)
         style = "failed" if one.severity == "error" else "error" if one.severity == "warning" else "dim"

@@ -205,37 +205,3 @@ def _others(bench: Workbench, criterion: int, others: Sequence[CriterionResult],
         if one.source and one.reason:
             lines += paragraph(one.reason, width, "dim", 4)
     return lines
-
-
-def heading(bench: Workbench, verdict: str, score: float | None, width: int) -> list[Line]:
-    """The run in a line, or in two where it is narrow: test, repetition, verdict, agent, duration, tokens."""
-    from agenteval_tui.tui.presenters.figures import duration, tokens
-
-    run = bench.run
-    first: list[Cell] = [(" ", ""), mark(verdict), (" ", ""), (one_line(run.test_id), "bold")]
-    if run.variation:
-        first.append((f" · {one_line(run.variation)}", ""))
-    first.append((f"  run {run.repetition}", ""))
-    first.append((f"  {word(verdict)}" + (f" {score:.2f}" if score is not None else ""), "dim"))
-    used = bench.transcript.usage.total_tokens
-    facts = [one_line(run.agent, 30), duration(run.duration_ms), tokens(used)]
-    second: tuple[Cell, ...] = (("   ".join(fact for fact in facts if fact), "dim"),)
-    if width >= 120:
-        return [spread(first, (*second, (" ", "")), width)]
-    return [tuple(first), ((" ", ""), *second)]
-
-
-def agreement(stored: str, now: str) -> str:
-    """What to say when the stored outcome and the one under today's criteria differ; "" when they agree."""
-    if stored == now or stored in ("cancelled", "queued", "running", "grading"):
-        return ""
-    return f"was {word(stored)} when it ran; today's criteria say {word(now)}"
-
-
-def glyph_row(outcomes: Sequence[str], chosen: int) -> Line:
-    """The repetitions of the test as glyphs, the open one in brackets."""
-    cells: list[Cell] = []
-    for number, outcome in enumerate(outcomes):
-        around = ("[", "]") if number == chosen else (" ", " ")
-        cells += [(around[0], "accent"), mark(outcome), (around[1], "accent")]
-    return tuple(cells)

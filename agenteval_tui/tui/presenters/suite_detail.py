@@ -85,7 +85,8 @@ def _test(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> list[L
     suite = node.suite.loaded.suite
     agent = test.agent or (suite.agent if suite else "") or "none"
     tags = ", ".join(test.tags)
-    facts = f"{agent}   repeat {test.repeat or 1}" + (f"   tags {tags}" if tags else "")
+    repeat = test.repeat or (suite.defaults.repeat if suite else None) or 1
+    facts = f"{agent}   repeat {repeat}" + (f"   tags {tags}" if tags else "")
     lines += labelled("Agent", facts, width)
     lines += [(), *_criteria_table(node, test, width)]
     lines += [(), *_why(runs, width)] if runs else []

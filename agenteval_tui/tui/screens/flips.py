@@ -39,7 +39,7 @@ class FlipsScreen(ModalScreen[str]):
     """Dismissed with the id of the run to open, or "" for none."""
 
     CSS_PATH = "flips.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,L", "dismiss('')", "close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f9", "dismiss('')", "close", show=False)]
 
     def __init__(self, flips: Sequence[Flip]) -> None:
         super().__init__()

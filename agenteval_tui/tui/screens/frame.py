@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.binding import BindingType
 from textual.screen import Screen
-from textual.worker import WorkerCancelled
+from textual.worker import Worker, WorkerCancelled, WorkerState
 
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import footer
@@ -82,6 +82,11 @@ class FrameScreen(Screen[None]):
                 then(result)
 
         self.run_worker(answer(), group=group, exclusive=True, exit_on_error=False, name=group)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that broke is a bug: say it once, keep the traceback, go on."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.agenteval.say_bug(event.worker.error, event.worker.name)
 
     def _title_lines(self, width: int) -> list[Line]:
         start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), ("   ", ""))

@@ -11,10 +11,12 @@ from textual.containers import Vertical
 from textual.events import ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
+from agenteval_tui.tui.presenters.paragraphs import error_lines
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -54,7 +56,18 @@ class HistoryScreen(FrameScreen):
     def on_mount(self) -> None:
         self.query_one("#search", Input).display = False
         self.query_one("#list", VirtualList).focus()
-        self.reload()
+        if self._execution is None:
+            self.reload()
+
+    def open_execution(self, execution: str) -> None:
+        """Show the runs of this execution."""
+        session = self.agenteval.session
+
+        def then(row: ExecutionRow) -> None:
+            self._execution = row
+            self.reload()
+
+        self.ask(lambda: session.store.execution(execution), then, group="list")
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self._rows is not None:
@@ -74,7 +87,15 @@ class HistoryScreen(FrameScreen):
             execution_id=self._execution.id if self._execution else "",
         )
         runs = self._showing_runs
-        self.ask(lambda: self._read(wanted, runs), self._show, group="list")
+        self.ask(lambda: self._read(wanted, runs), self._show, group="list", failed=self._show_failure)
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        """The history can't be read: say so where the list would be."""
+        if self._rows is not None:
+            self.agenteval.say_error(error)
+            return
+        lines = error_lines(error, max(self.size.width - 4, 20))
+        self.query_one("#list", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines)])
 
     def action_reload(self) -> None:
         self.reload()

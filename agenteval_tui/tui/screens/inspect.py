@@ -14,11 +14,14 @@ from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus, Resize
 from textual.widgets import Input
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.lines import Cell, Line, fit, spread
 from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.inspect_heading import facts, run_cells, run_heading
 from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.paragraphs import indented
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -235,9 +238,8 @@ class InspectScreen(FrameScreen):
         bench = self._bench
         if bench is None:
             return
-        from agenteval_tui.tui.presenters.looked_at import heading
-
-        self.query_one("#run", LineBlock).show(lambda width: heading(bench, bench.run.status, bench.run.score, width))
+        self.query_one("#run", LineBlock).show(lambda width: [run_heading(bench, self._results_now(), width)])
+        self.query_one("#tabs", LineBlock).show(self._tab_lines)
 
     def _draw_looked(self, *, keep_place: bool = True) -> None:
         bench, result = self._bench, self._result
@@ -249,9 +251,11 @@ class InspectScreen(FrameScreen):
         number = self._criterion
         view = self.query_one("#looked", LinesView)
         if self._show_tools:
-            view.show(lambda width: tool_text_lines(bench, result, width), keep_place=keep_place)
+            view.show(lambda width: indented(tool_text_lines(bench, result, width - 1)), keep_place=keep_place)
         else:
-            view.show(lambda width: looked_at(bench, number, result, results, width), keep_place=keep_place)
+            view.show(
+                lambda width: indented(looked_at(bench, number, result, results, width - 1)), keep_place=keep_place
+            )
 
     def _results_now(self) -> tuple[CriterionResult, ...]:
         """The verdicts as they are saved, with the edited criterion's live one in its place."""
@@ -263,10 +267,10 @@ class InspectScreen(FrameScreen):
     def _draw_config(self) -> None:
         from agenteval_tui.tui.presenters.impact import problem_lines
 
-        diagnostics = self._diagnostics
+        diagnostics, result = self._diagnostics, self._result
         text = self.query_one("#config", ConfigEditor).text
         most = 3 if self.size.height < 30 else 5
-        self.query_one("#problems", LineBlock).show(lambda width: problem_lines(diagnostics, text, width, most))
+        self.query_one("#problems", LineBlock).show(lambda width: problem_lines(result, diagnostics, text, width, most))
         self._retitle_pane("config-title")
 
     def _draw_impact(self) -> None:
@@ -313,7 +317,7 @@ class InspectScreen(FrameScreen):
             active = pane == self._pane
             cells.append((f"[{names[pane]}]" if active else f" {names[pane]} ", "bold accent" if active else "dim"))
             cells.append(("  ", ""))
-        return [spread(cells, (("tab", "accent"), (" next pane ", "dim")), width)]
+        return [spread(cells, (*facts(self._bench), (" ", "")) if self._bench else (), width)]
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         bench = self._bench
@@ -325,20 +329,20 @@ class InspectScreen(FrameScreen):
             right = ((f"failure {failures.index(bench.run.id) + 1} of {len(failures)}", "dim"),)
         elif failures:
             right = ((count(len(failures), "failure"), "dim"),)
-        from agenteval_tui.text.display import one_line
-
+        if width < self.NARROW:
+            return run_cells(bench), right
         return ((one_line(bench.run.suite_name, 50), "dim"),), right
 
     # Panes
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Say in the pane's title that it has the keys now."""
-        pane = {"transcript": "transcript", "find": "transcript", "looked": "looked", "config": "config"}.get(
-            event.widget.id or "", self._pane
-        )
-        if pane != self._pane:
+        # The focus may have moved on since this event was sent: what counts is where it is now.
+        panes = {"transcript": "transcript", "find": "transcript", "looked": "looked", "config": "config"}
+        pane = panes.get((self.focused.id or "") if self.focused else "", self._pane)
+        # Where one pane is shown at a time, hiding a pane moves the focus: there the pane leads, not the focus.
+        if pane != self._pane and not self.has_class("narrow"):
             self._set_pane(pane)
-        self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def _set_pane(self, pane: str) -> None:
         self._pane = pane
@@ -347,10 +351,12 @@ class InspectScreen(FrameScreen):
         for title in ("transcript-title", "looked-title", "config-title"):
             self._retitle_pane(title)
         self.query_one("#tabs", LineBlock).show(self._tab_lines)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def _focus_pane(self, pane: str) -> None:
         self._set_pane(pane)
-        self.query_one(f"#{pane}").focus()
+        # A pane that was hidden can take the focus only when it is shown.
+        self.call_after_refresh(self.query_one(f"#{pane}").focus)
 
     def action_next_pane(self) -> None:
         self._focus_pane(PANES[(PANES.index(self._pane) + 1) % len(PANES)])
@@ -381,7 +387,7 @@ class InspectScreen(FrameScreen):
             (key_word(self.agenteval.keymap.get(f"inspect.{name}", BY_ID[f"inspect.{name}"].keys)), label, "")
             for name, label in editing
         ]
-        return [*shown, ("^z", "undo", ""), ("esc", "leave the editor", ""), ("F1", "help", "app.help")]
+        return [*shown[:2], ("esc", "leave", ""), *shown[2:], ("^z", "undo", ""), ("F1", "help", "app.help")]
 
     # Runs and criteria
 
@@ -479,8 +485,6 @@ class InspectScreen(FrameScreen):
         if bench is None:
             return
         address = f"{bench.run.id}/{self._criterion_name()}"
-        from agenteval_tui.text.display import one_line
-
         self.app.copy_to_clipboard(one_line(address))
         self.agenteval.say(f"Copied {one_line(address)}: agenteval show {bench.run.id}")
 
@@ -602,8 +606,6 @@ def _first_criterion(bench: Workbench, results: Sequence[CriterionResult], wante
 
 
 def _pane_title(name: str, much: str, width: int, active: bool) -> list[Line]:
-    from agenteval_tui.text.display import one_line
-
     rule = "─" if UNICODE else "-"
     much = one_line(much, max(width - len(name) - 6, 8)) if much else ""
     used = len(name) + (len(much) + 1 if much else 0) + 3

@@ -99,8 +99,9 @@ class RunScreen(FrameScreen):
 
         try:
             attachment = await attach(live)
-        except AgentevalError as error:
-            self.agenteval.say_error(error)
+        except AgentevalError:
+            # It was over before we came: its runs are in the history.
+            self.agenteval.show_execution(live.execution)
             return
         view = ExecutionView()
         self._attachment = attachment

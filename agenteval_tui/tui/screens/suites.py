@@ -20,7 +20,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.presenters.suite_tree import Node, Query, SuiteTree, outcome_of
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -77,7 +77,15 @@ class SuitesScreen(FrameScreen):
 
     def reload(self) -> None:
         """Read suites and history again; the cursor stays where it is."""
-        self.ask(self.agenteval.session.overview, self._show_overview, group="overview")
+        self.ask(self.agenteval.session.overview, self._show_overview, group="overview", failed=self._show_failure)
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        """The suites or the history can't be read: say so where the list would be."""
+        if self._tree is not None:
+            self.agenteval.say_error(error)
+            return
+        lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
+        self.query_one("#tree", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines)])
 
     def _show_overview(self, overview: Overview) -> None:
         old = self._tree

@@ -1,0 +1,51 @@
+"""The run that is inspected, in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, spread
+from agenteval_tui.tui.presenters.figures import duration, tokens
+from agenteval_tui.tui.presenters.outcomes import mark, word
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.workbench import Workbench
+
+
+def run_cells(bench: Workbench) -> tuple[Cell, ...]:
+    """Outcome, test, repetition, verdict and score, as they were when it ran."""
+    run = bench.run
+    cells: list[Cell] = [mark(run.status), (" ", ""), (one_line(run.test_id), "bold")]
+    if run.variation:
+        cells.append((f" · {one_line(run.variation)}", ""))
+    cells.append((f"  run {run.repetition}", ""))
+    score = f" {run.score:.2f}" if run.score is not None else ""
+    cells.append((f"  {word(run.status)}{score}", "dim"))
+    return tuple(cells)
+
+
+def facts(bench: Workbench) -> tuple[Cell, ...]:
+    """Agent, duration, tokens."""
+    run = bench.run
+    known = (one_line(run.agent, 30), duration(run.duration_ms), tokens(bench.transcript.usage.total_tokens))
+    return (("   ".join(fact for fact in known if fact), "dim"),)
+
+
+def run_heading(bench: Workbench, results: Sequence[CriterionResult], width: int) -> Line:
+    """The run over the whole width; with what today's criteria say, where that differs."""
+    differs = agreement(bench.run.status, results)
+    note: tuple[Cell, ...] = (("   ", ""), (differs, "error")) if differs else ()
+    return spread(((" ", ""), *run_cells(bench), *note), (*facts(bench), (" ", "")), width)
+
+
+def agreement(stored: str, results: Sequence[CriterionResult]) -> str:
+    """What to say when the stored outcome and the one under the criteria as they are now differ; "" otherwise."""
+    own = [result for result in results if not result.source]
+    if not own or stored not in ("passed", "failed"):
+        return ""
+    now = verdict_of(own).outcome
+    return "" if now == stored else f"the criteria as shown say {word(now)}"

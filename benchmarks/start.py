@@ -1,0 +1,84 @@
+"""From start to the first usable frame, in a real pseudo-terminal, against an empty Textual app.
+
+The frame counts as usable when the last line (the keys) is on the screen.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from fcntl import ioctl
+from termios import TIOCSWINSZ
+
+from benchmarks.table import Row
+
+EMPTY_APP = (
+    "from textual.app import App\n"
+    "from textual.widgets import Static\n"
+    "class Empty(App):\n"
+    "    def compose(self):\n"
+    "        yield Static('usable')\n"
+    "Empty().run()\n"
+)
+
+
+def first_frame(command: list[str], seen: bytes, environment: dict[str, str]) -> float:
+    """Seconds from starting `command` to `seen` in what its terminal received."""
+    master, slave = pty.openpty()
+    ioctl(slave, TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
+    )
+    os.close(slave)
+    got = b""
+    try:
+        while seen not in got:
+            ready, _, _ = select.select([master], [], [], 10.0)
+            if not ready:
+                raise TimeoutError(f"{command} showed nothing of {seen!r}")
+            piece = os.read(master, 65536)
+            got += piece
+            if b"\x1b[?2026$p" in piece:
+                os.write(master, b"\x1b[?2026;2$y")
+        return time.perf_counter() - began
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        os.close(master)
+
+
+def run(quick: bool = False) -> list[Row]:
+    """The medians, interleaved, so that a busy moment hits both."""
+    rounds = 3 if quick else 11
+    ours, empty, version = [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {
+            **os.environ,
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "AGENTEVAL_DATA_DIR": folder,
+            "AGENTEVAL_CONFIG_DIR": folder,
+            "AGENTEVAL_RUNTIME_DIR": folder,
+        }
+        agenteval = [sys.executable, "-m", "agenteval_tui", "demo"]
+        for _ in range(rounds + 1):  # the first round warms the caches and is left out
+            ours.append(first_frame(agenteval, b"help", environment))
+            empty.append(first_frame([sys.executable, "-c", EMPTY_APP], b"usable", environment))
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-m", "agenteval_tui", "--version"], capture_output=True, check=True)
+            version.append(time.perf_counter() - began)
+    app, floor, quickest = (statistics.median(one[1:]) for one in (ours, empty, version))
+    return [
+        Row("app: start to first usable frame", f"{app * 1000:.0f} ms", "<= empty app + 250 ms", app - floor <= 0.25),
+        Row("  an empty Textual app, same machine", f"{floor * 1000:.0f} ms", "", None),
+        Row("agenteval --version", f"{quickest * 1000:.0f} ms", "< 250 ms", quickest < 0.25),
+    ]

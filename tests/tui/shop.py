@@ -1,0 +1,80 @@
+"""Runs for the screens' tests: the sample suites run once with the bundled agent, without its pace."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from agenteval_tui import places
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.engine import Engine
+from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.frame import FrameScreen
+from textual.pilot import Pilot
+
+
+def copy_samples(folder: Path) -> Path:
+    """The sample suites, copied, so that they can be edited, and without pauses between the words."""
+    target = folder / "suites"
+    target.mkdir(parents=True)
+    for path in places.bundled("sample_suites").glob("*.suite.yaml"):
+        shutil.copy(path, target / path.name)
+        text = (target / path.name).read_text(encoding="utf-8")
+        (target / path.name).write_text(text.replace("kind: demo,", "kind: demo, pace: 0,"), encoding="utf-8")
+    return target
+
+
+def run_samples(suites: Path, db: Path, *, tests: tuple[str, ...] = ()) -> str:
+    """Run them into a history; gives the execution's id."""
+
+    async def work() -> str:
+        store = Store.open(db)
+        try:
+            plan = make_plan(
+                [load_suite(path) for path in discover([suites])],
+                PlanOptions(tests=tests, title="samples"),
+                user_agents={},
+                store=store,
+            )
+            await Engine(plan, store, lambda event: None).run()
+            return plan.execution_id
+        finally:
+            store.close()
+
+    return asyncio.run(work())
+
+
+def app_on(suites: Path, db: Path, **options: str) -> AgentevalApp:
+    """The app on these suites and this history."""
+    return AgentevalApp(AppStart(paths=(suites,), db=db, **options))
+
+
+async def settle(pilot: Pilot[int], *groups: str) -> None:
+    """Wait until the screen has what it asked for (watchers that never end are left alone)."""
+    endless = {"files", "watch"}
+    for _ in range(400):
+        await pilot.pause()
+        waiting = [w for w in pilot.app.workers if w.is_running and w.group not in endless]
+        if not waiting:
+            await pilot.pause()
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"still waiting for {[w.group for w in pilot.app.workers if w.is_running]}")
+
+
+def text_of(app: AgentevalApp) -> str:
+    """What the screen shows, as text."""
+    width, height = app.size
+    compositor = app.screen._compositor
+    return "\n".join("".join(segment.text for segment in strip) for strip in compositor.render_strips()[:height])
+
+
+def screen_of(app: AgentevalApp) -> FrameScreen:
+    """The current work screen."""
+    assert isinstance(app.screen, FrameScreen)
+    return app.screen
