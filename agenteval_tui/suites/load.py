@@ -126,6 +126,25 @@ def _problem(
     return Problem(file, line, column, end_line, end_column, severity, code, message, fix)
 
 
+def _tree(text: str, report: Report) -> tuple[Node | None, bool, bool]:
+    """(the tree, whether all of the text is in it, whether broken tests were left out and the rest is there)."""
+    said: list[tuple[str, int, int, str, str | None]] = []
+    root, whole = compose(text, lambda *one: said.append(one))
+    cut = False
+    if not whole and any(one[0] == "syntax" for one in said):
+        from agenteval_tui.suites.recover import without_broken_tests
+
+        recovered = without_broken_tests(text)
+        if recovered is not None:
+            rest: list[tuple[str, int, int, str, str | None]] = []
+            other, cut = compose(recovered[0], lambda *one: rest.append(one))
+            if cut:
+                root, said = other, recovered[1] + rest
+    for one in said:
+        report(*one)
+    return root, whole, cut
+
+
 @contextlib.contextmanager
 def _no_collecting(size: int) -> Iterator[None]:
     """A big tree is made of nothing that could be collected: looking for it takes half of the time."""
@@ -151,11 +170,11 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
             found.append((start, _problem(str(path), places, code, start, end, message, fix, "error")))
 
     suite = None
-    reading = _Reading(path, report)
     with _no_collecting(len(text)):
-        root, whole = compose(text, report)
+        root, whole, cut = _tree(text, report)
+        reading = _Reading(path, report, half=not whole and not cut, cut=cut)
         if root is not None and not is_null(root):
-            suite = reading.suite(root, whole)
+            suite = reading.suite(root)
         elif whole:
             report("empty", 0, 0, "this file is empty", "a suite needs `tests:`; compare with a sample suite")
     return LoadedSuite(
@@ -176,12 +195,14 @@ def _load(text: str, path: Path, digest: str, bom: bool) -> LoadedSuite:
 class _Reading:
     """One pass over a suite's tree. Each test and agent is checked by itself, so that one error costs one test."""
 
-    def __init__(self, path: Path, report: Report) -> None:
+    def __init__(self, path: Path, report: Report, *, half: bool, cut: bool) -> None:
         self.path = path
         self.report = report
+        self.half = half  # YAML breaks off somewhere: what is missing is no mistake
+        self.cut = cut  # broken tests were left out
         self.test_nodes: dict[str, Node] = {}
 
-    def suite(self, root: Node, whole: bool) -> model.Suite | None:
+    def suite(self, root: Node) -> model.Suite | None:
         top = resolve(root)
         if not isinstance(top, Mapping):
             self.report(
@@ -197,14 +218,14 @@ class _Reading:
         tests: list[model.Test] = []
         for key, node in top.pairs:
             if key.text == "tests":
-                tests = self._tests(key, node, whole)
+                tests = self._tests(key, node)
             elif key.text == "agents":
                 values["agents"] = self._agents(node)
             elif key.text in known:
                 self._header(key, node, values)
             else:
                 unknown_key(key, "a suite", [one for one in known if top.get(one) is None], known, self.report)
-        if whole and top.get("tests") is None:
+        if not self.half and top.get("tests") is None:
             start, end = head_of(top)
             self.report("missing-required", start, end, "this suite has no tests", "add `tests:` and a list below it")
         suite = model.Suite(**values)
@@ -228,10 +249,10 @@ class _Reading:
     def _agents(self, node: Node) -> dict[str, model.AgentConfig]:
         return read_agents(node, self.report)
 
-    def _tests(self, key: Scalar, node: Node, whole: bool) -> list[model.Test]:
+    def _tests(self, key: Scalar, node: Node) -> list[model.Test]:
         listed = resolve(node)
         if is_null(node) or (isinstance(listed, Sequence) and not listed.items):
-            if not whole:
+            if self.half or self.cut:
                 return []
             self.report(
                 "missing-required", key.start, key.end, "this suite has no tests", "write a list below `tests:`"
@@ -249,7 +270,7 @@ class _Reading:
         tests = []
         for number, item in enumerate(listed.items, 1):
             # Where YAML breaks off, the item before is often only half of what was meant: it is not blamed.
-            half = not whole and item is listed.items[-1]
+            half = self.half and item is listed.items[-1]
             test = self._test(item, number, _nothing if half else self.report)
             if test is not None:
                 tests.append(test)

@@ -257,6 +257,37 @@ def test_broken_yaml_is_one_plain_sentence_and_what_stands_before_it_is_read(tex
     assert [test.id for test in loaded.suite.tests] == ([] if text.startswith("\t") else ["good"])
 
 
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_broken_yaml_in_two_tests_costs_these_two_and_hides_nothing(indent: str) -> None:
+    text = (
+        "name: n\ntests:   # here\n"
+        "- name: One\n  prompt: p\n  criteria: &c [{name: a, prototype_class: T, config_uxon: x}]\n"
+        "- name: Two\n  prompt: 'never closed\n  criteria: *c\n"
+        "# between\n"
+        "- {name: It's three, prompt: p, criteria: *c}\n"
+        "- name: Four\n  prompt: a: b\n"
+        "- name: Five\n  promt: x\n  criteria: *c\n"
+    ).replace("\n- ", f"\n{indent}- ").replace("\n  ", f"\n{indent}  ") + "agents: {a: {knd: demo}}\n"
+    text = text.replace(f"\n{indent}{indent}- ", f"\n{indent}- ")
+    loaded = load_text(text, "x.suite.yaml")
+    column = len(indent)
+    assert [(one.line, one.column, one.message.split(":")[0]) for one in loaded.problems] == [
+        (7, 11 + column, "a quote is opened here and never closed"),
+        (12, 12 + column, "a second colon on this line can't start a value"),
+        (13, 3 + column, "this test asks nothing"),
+        (14, 3 + column, 'test "Five" has no "promt"'),
+        (16, 14, 'agent "a" has no kind'),
+    ]
+    assert loaded.suite is not None
+    assert [test.id for test in loaded.suite.tests] == ["one", "it-s-three"]
+    assert not loaded.whole
+
+
+def test_a_broken_header_is_one_problem() -> None:
+    loaded = load_text("name: a: b\ntests:\n" + GOOD_TEST, "x")
+    assert [one.code for one in loaded.problems] == ["syntax"]
+
+
 def test_an_unknown_alias_is_told_with_its_name() -> None:
     found = says(load_text("tests:\n" + GOOD_TEST + "  - name: *x\n", "x"))
     assert any(one.startswith("3:11 there is no anchor &x") for one in found)
