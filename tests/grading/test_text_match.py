@@ -192,6 +192,14 @@ def test_near_misses_in_long_texts_are_bounded_and_right() -> None:
     assert check(long + "Yes", ends_with="yes").metrics[0].evidence[0].near[0].start == 100_000
 
 
+def test_long_lists_of_needles_get_a_bounded_number_of_near_misses() -> None:
+    text = " ".join(f"Word{number}" for number in range(300))
+    lines = check(text, contains_all=[f"word{number}" for number in range(300)]).metrics[0].evidence
+    assert len(lines) == 300
+    assert not any(one.passed for one in lines)
+    assert sum(bool(one.near) for one in lines) == 12
+
+
 def test_reason_of_the_metric_counts_the_other_misses() -> None:
     result = check("abc", contains_all=["x1", "y2"], starts_with="q")
     assert result.metrics[0].reason.startswith('"x1" is not in the text')

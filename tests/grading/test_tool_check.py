@@ -236,6 +236,23 @@ def test_usage_and_forbidden_in_words() -> None:
     assert "3 calls: get_order" in evidence(check(transcript, tool_call_forbidden=True), "tool_call_forbidden").reason
 
 
+def test_thousands_of_calls_are_counted() -> None:
+    transcript = calls(*[("f", {"n": n}) for n in range(5000)], ("f", {"n": "x" * 100_000}))
+    metric = {"tools": [{"name": "f", "arguments": {"n": {"$type": "number"}}}]}
+    result = check(transcript, **metric)
+    assert result.outcome is Outcome.FAILED
+    lines = [one for one in result.metrics[0].evidence if one.group == "arguments"]
+    assert len(lines) == 101
+    assert lines[-2].condition == "tools[0].arguments[5001]"
+    assert lines[-2].passed is False
+    assert len(lines[-2].found) <= 300
+    assert lines[-1].reason == "4901 more calls of f, 0 of them with other arguments"
+    assert lines[-1].passed
+    wild = check(transcript, tools=[{"name": "f", "arguments": {"n": {"$type": "null"}}}])
+    assert wild.metrics[0].evidence[-1].reason == "4901 more calls of f, 4901 of them with other arguments"
+    assert len(wild.metrics[0].evidence[1].spans) == 1
+
+
 def test_a_slow_pattern_is_an_error_and_not_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agenteval_tui.grading.patterns.TIME_LIMIT", 0.05)
     transcript = calls(("f", {"x": "a" * 60}))

@@ -22,7 +22,7 @@ _GROUPS = ("Contains", "ContainsNot", "StartsWith", "EndsWith", "Equals")
 FOUND = 300
 """Characters of the text that `found` keeps."""
 _HITS = 20
-_NEAR_OF_LIST = 8
+_NEAR_OF_LIST = 12  # near misses are looked for of so many needles in a list; each may cost milliseconds
 _SAID = {
     "equals": "the text is",
     "contains": "the text contains",
@@ -95,8 +95,12 @@ def _all(needles: tuple[tuple[int, str], ...]) -> Condition:
         return True
 
     def evidence(value: Value) -> Iterator[Evidence]:
+        missed = 0
         for number, needle in needles:
-            yield _look(f"contains_all[{number}]", "Contains", "contains", needle, False, value)
+            near = missed < _NEAR_OF_LIST
+            line = _look(f"contains_all[{number}]", "Contains", "contains", needle, False, value, near)
+            missed += not line.passed
+            yield line
 
     return Condition("contains_all", "Contains", holds, evidence)
 
@@ -189,7 +193,9 @@ def _find(side: Side, needle: str, ignore_case: bool, value: Value) -> tuple[int
     return value.in_text(start, end) if ignore_case else (start, end)
 
 
-def _look(name: str, group: str, side: Side, needle: str, ignore_case: bool, value: Value) -> Evidence:
+def _look(
+    name: str, group: str, side: Side, needle: str, ignore_case: bool, value: Value, near: bool = True
+) -> Evidence:
     at = _find(side, needle, ignore_case, value)
     if at is not None:
         found = value.text[at[0] : at[1]]
@@ -203,7 +209,8 @@ def _look(name: str, group: str, side: Side, needle: str, ignore_case: bool, val
         "starts_with": f"the text does not begin with {quoted(needle)}",
         "ends_with": f"the text does not end with {quoted(needle)}",
     }[side]
-    return _missed(name, group, said, needle, side, value, nearest(value, needle, side, ignore_case))
+    miss = nearest(value, needle, side, ignore_case) if near else None
+    return _missed(name, group, said, needle, side, value, miss)
 
 
 def _missed(name: str, group: str, said: str, expected: Any, side: Side, value: Value, miss: Miss | None) -> Evidence:

@@ -12,6 +12,8 @@ from agenteval_tui.grading.words import count, listed, nth, shown
 from agenteval_tui.transcripts.model import ToolCall
 
 _SPANS = 50
+_CALLS = 100
+_LONG = 2000
 _ALIKE = 70.0
 
 Numbered = list[tuple[int, ToolCall]]
@@ -101,18 +103,28 @@ def _arguments(number: int, tool: Tool, own: Numbered) -> Iterator[Evidence]:
             reason = f"{tool.name} was never called, so its arguments are not there"
             yield Evidence(name, False, reason, expected, None, group="arguments")
         return
-    for position, (index, call) in enumerate(own, start=1):
+    judged = [(position, index, call, tool.right(call)) for position, (index, call) in enumerate(own, start=1)]
+    # An agent that ran wild made thousands of calls: the wrong ones are said first, the rest is counted.
+    told = judged if len(judged) <= _CALLS else sorted(judged, key=lambda one: one[3])[:_CALLS]
+    for position, index, call, right in sorted(told, key=lambda one: one[0]):
         condition = name if len(own) == 1 else f"{name}[{position}]"
         said = f"the call of {tool.name}" if len(own) == 1 else f"the {nth(position)} call of {tool.name}"
-        if tool.right(call):
+        if right:
             spans = tuple(Span("arguments", index, path=one.name) for one in tool.expected or ())
             reason = f"{said} has the expected arguments"
-            yield Evidence(
-                condition, True, reason, expected, call.arguments, spans or (Span("tool", index),), group="arguments"
-            )
-            continue
-        reason, spans = _differences(said, tool, index, call)
-        yield Evidence(condition, False, reason, expected, call.arguments, spans, group="arguments")
+            spans = spans or (Span("tool", index),)
+        else:
+            reason, spans = _differences(said, tool, index, call)
+        yield Evidence(condition, right, reason, expected, _kept(call.arguments), spans, group="arguments")
+    if len(told) < len(judged):
+        wrong = sum(not right for *_, right in judged) - sum(not right for *_, right in told)
+        rest = f"{count(len(judged) - len(told), 'more call')} of {tool.name}, {wrong} of them with other arguments"
+        yield Evidence(f"{name}[more]", wrong == 0, rest, expected, None, group="arguments")
+
+
+def _kept(arguments: Any) -> Any:
+    """The arguments as evidence keeps them: long ones are in the transcript already."""
+    return arguments if len(shown(arguments, _LONG + 1)) <= _LONG else shown(arguments, 300)
 
 
 def _differences(said: str, tool: Tool, index: int, call: ToolCall) -> tuple[str, tuple[Span, ...]]:
