@@ -176,14 +176,19 @@ class _Checker:
                 self.tell("missing-required", message, *at, adding)
                 return variants.options[likely[0]], False
             choice = likely if likely else list(variants.options)
-            self.tell("missing-required", f'This {noun} needs a "{key}": write one of {listed(choice)}.', *at)
+            self.tell(
+                "missing-required",
+                f'This {noun} needs a "{key}": write one of {listed([quote(name) for name in choice], 8, "or")}.',
+                *at,
+            )
             return None, True
         value = member.value
         if value.kind == "missing":
             return None, True
         if value.kind != "string":
             if kind.property(key) is None:  # else its own type says it
-                self.wrong_type(value, ScalarType("string"), quote(key), node, kind)
+                message = f'"{key}" takes the name of a {noun}, not {found(value)}: write one of'
+                self.tell("wrong-type", f"{message} {_names(variants)}.", value.start, value.end)
             return None, True
         name = variants.normalise(value.value)
         if name in variants.options:
@@ -192,7 +197,7 @@ class _Checker:
             return None, True
         near = closest(name, variants.options)
         fix = replace_fix(f"write {near}", value.start, value.end, quote(near)) if near else None
-        hint = f"did you mean {near}?" if near else f"there are {listed(list(variants.options))}."
+        hint = f"did you mean {near}?" if near else f"write one of {_names(variants)}."
         self.tell(
             "unknown-type", f"There is no {noun} of type {shown(value.value)}: {hint}", value.start, value.end, fix
         )
@@ -226,7 +231,7 @@ class _Checker:
         if home and home != where:
             self.tell("unknown-property", f"{head}: it belongs to {home}, move it there.", start, end)
         elif free:
-            self.tell("unknown-property", f"{head}: remove it, or use {listed(free)}.", start, end, fix)
+            self.tell("unknown-property", f"{head}: remove it, or use {listed(free, word='or')}.", start, end, fix)
         else:
             self.tell("unknown-property", f"{head}: remove it.", start, end, fix)
         return ""
@@ -305,6 +310,10 @@ class _Remedy(NamedTuple):
 
 def _weight(diagnostics: list[Diagnostic]) -> int:
     return sum(10 if d.severity == "error" else 1 for d in diagnostics)
+
+
+def _names(variants: Variants) -> str:
+    return listed([quote(name) for name in variants.options], 8, "or")
 
 
 def _only_need(node: Node, kind: ObjectType) -> str:

@@ -33,7 +33,7 @@ def expected(kind: Type) -> str:
     """`a list of strings`, `true or false`, `an object`, ..."""
     if isinstance(kind, ScalarType):
         if kind.enum:
-            return "one of " + listed([shown(value) for value in kind.enum])
+            return "one of " + listed([shown(value) for value in kind.enum], word="or")
         return _SINGULAR[kind.kind]
     if isinstance(kind, ArrayType):
         item = kind.item

@@ -29,15 +29,15 @@ def closest(name: str, options: Iterable[str]) -> str | None:
     return best[1] if best else None
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """`a, b and c`; with more than `most`, the first of them and how many more there are."""
+def listed(names: Sequence[str], most: int = 12, word: str = "and") -> str:
+    """`a, b and c` (or another `word`); with more than `most`, the first of them and how many more there are."""
     if not names:
         return "none"
     if len(names) > most:
         return ", ".join(names[:most]) + f" and {len(names) - most} more"
     if len(names) == 1:
         return names[0]
-    return ", ".join(names[:-1]) + " and " + names[-1]
+    return ", ".join(names[:-1]) + f" {word} " + names[-1]
 
 
 def _plain(name: str) -> str:
