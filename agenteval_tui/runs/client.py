@@ -24,7 +24,7 @@ from agenteval_tui.text.problems import InfrastructureError
 
 START_S = 60.0
 """How long a process may take until it runs: it loads suites, opens the history, plans."""
-LONGEST_LINE = 1 << 28
+PIECE = 1 << 16
 
 __all__ = ["Attachment", "ExecutionRequest", "Live", "PlanOptions", "attach", "live_executions", "start"]
 
@@ -72,7 +72,7 @@ def start(request: ExecutionRequest) -> Live:
 async def attach(live: Live) -> Attachment:
     """Watch an execution. Raises `AgentevalError` when it has ended meanwhile."""
     try:
-        reader, writer = await asyncio.open_unix_connection(live.socket, limit=LONGEST_LINE)
+        reader, writer = await asyncio.open_unix_connection(live.socket)
     except OSError as error:
         raise InfrastructureError(
             "this execution does not run any more",
@@ -97,13 +97,22 @@ class Attachment:
         return self._events()
 
     async def _events(self) -> AsyncIterator[Event]:
+        # Read by pieces, not by lines: a line may be a snapshot of any size, and a limit as large as that would be
+        # what a watcher that is slow heaps up.
+        pieces: list[bytes] = []
         with contextlib.suppress(ConnectionError):
-            while line := await self._reader.readline():
-                try:
-                    yield decode_event(line)
-                except ValueError:
-                    # Of another version of this program, or cut off by the death of the process.
-                    continue
+            while piece := await self._reader.read(PIECE):
+                *ends, rest = piece.split(b"\n")
+                for end in ends:
+                    pieces.append(end)
+                    line = b"".join(pieces)
+                    pieces.clear()
+                    try:
+                        event = decode_event(line)
+                    except ValueError:
+                        continue  # of another version of this program
+                    yield event
+                pieces.append(rest)
 
     async def send(self, command: Command) -> None:
         """Tell the execution to do something. Does nothing when it is over."""
@@ -153,7 +162,10 @@ def _understand(said: bytes, log_file: Path) -> Live:
         return understood(said)
     except (ValueError, KeyError, TypeError):
         pass
-    tail = log_file.read_text("utf-8", errors="replace").strip().splitlines()[-1:] if log_file.exists() else []
+    try:
+        tail = log_file.read_text("utf-8", errors="replace").strip().splitlines()[-1:]
+    except OSError:  # it was empty, and whoever waits for the process has removed it
+        tail = []
     reason = f": {tail[0]}" if tail else ""
     raise InfrastructureError(f"the execution's process did not start{reason}", where=str(log_file))
 

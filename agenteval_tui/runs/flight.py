@@ -118,7 +118,11 @@ class Flight:
                 break
             wait_s = self._retries.wait_s(self.attempt, failed.retry_after_s)
             if wait_s >= self.deadline - time.monotonic():
-                break  # The run would time out while it waits: say now what is wrong.
+                # The run would time out while it waits: say now what is wrong.
+                if failed.retry_after_s is not None:
+                    asked = f"it asks to wait {failed.retry_after_s:g} s, longer than the run may take"
+                    self._error = replace(failed.error, message=f"{failed.error.message}; {asked}")
+                break
             self.flush()
             self._tell(AttemptFailed, self.run, self.attempt, failed.error.message, wait_s)
             await asyncio.sleep(wait_s)

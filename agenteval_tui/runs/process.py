@@ -75,6 +75,8 @@ async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
     from agenteval_tui.runs.server import EventServer
     from agenteval_tui.text.identity import now_ms
 
+    # Relative paths of the user's agents are meant from the folder that was asked for.
+    os.environ["AGENTEVAL_CONFIG_DIR"] = request.config_dir
     folder = living.live_dir()
     store = Store.open(Path(request.db))
     try:

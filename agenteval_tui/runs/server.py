@@ -15,7 +15,7 @@ from agenteval_tui.runs.view import ExecutionView
 GATHER_S = 0.02
 """Events of so long a time are sent together."""
 LONGEST_COMMAND = 65_536
-CLOSE_S = 3.0
+CLOSE_S = 10.0
 """How long a watcher may take to read the end."""
 FIRST_WATCHER_S = 3.0
 """How long an execution that has ended waits for the watcher that started it."""

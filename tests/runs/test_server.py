@@ -1,0 +1,137 @@
+"""The socket of an execution, with watchers that behave badly."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.runs import outbox
+from agenteval_tui.runs.client import attach
+from agenteval_tui.runs.events import (
+    Command,
+    Ended,
+    Event,
+    Graded,
+    Planned,
+    RunRef,
+    RunStarted,
+    TextStreamed,
+    ToolFinished,
+    ToolStarted,
+)
+from agenteval_tui.runs.live import Live, live_dir
+from agenteval_tui.runs.server import EventServer
+from agenteval_tui.runs.view import ExecutionView
+
+RUNS = [f"run-{number}" for number in range(20)]
+PLANNED = Planned(1, "e", "t", tuple(RunRef(run, "t", "T", "", 0, 1, "a") for run in RUNS), 4, 0)
+
+
+@pytest.fixture
+def path() -> Path:
+    return live_dir() / "x.sock"
+
+
+def live(path: Path) -> Live:
+    return Live("e", 1, str(path), "t", 0)
+
+
+async def until_gone(server: EventServer, watchers: int = 0) -> None:
+    async with asyncio.timeout(10):
+        while len(server._watchers) > watchers:
+            await asyncio.sleep(0.005)
+
+
+async def test_a_watcher_that_does_not_read_costs_a_bounded_amount_and_catches_up(path: Path) -> None:
+    commands: list[Command] = []
+    server = EventServer(commands.append)
+    await server.listen(path)
+    server.tell(PLANNED)
+    slow = await attach(live(path))
+    async with asyncio.timeout(10):
+        while not server._watchers:
+            await asyncio.sleep(0.005)
+    (watcher,) = server._watchers
+    seq, most = 1, 0
+
+    def tell(kind: type[Event], *values: object) -> None:
+        nonlocal seq
+        seq += 1
+        server.tell(kind(seq, *values))
+
+    for run in RUNS:
+        tell(RunStarted, run, 1, 0)
+    for number in range(40_000):
+        run = RUNS[number % len(RUNS)]
+        tell(ToolStarted, run, number, "t")
+        tell(ToolFinished, run, number, "r" * 200, False)
+        tell(TextStreamed, run, "x" * 50)
+        most = max(most, len(watcher._outbox._events))
+        if number % 500 == 0:
+            await asyncio.sleep(0.001)
+    assert most <= outbox.MOST_EVENTS + 1
+    for run in RUNS:
+        tell(Graded, run, "passed", 1.0, (), 1.0)
+    tell(Ended, "finished", "")
+    view = ExecutionView()
+    events = 0
+
+    async def read() -> None:
+        nonlocal events
+        async for event in slow:
+            view.apply(event)
+            events += 1
+
+    await asyncio.gather(read(), server.close())
+    assert events < 20_000  # of 120,000
+    assert view.snapshot() == server.view.snapshot()
+
+
+async def test_a_watcher_that_never_reads_does_not_hold_up_the_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval_tui.runs.server.CLOSE_S", 0.1)
+    server = EventServer(lambda command: None)
+    await server.listen(path)
+    server.tell(PLANNED)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.connect(str(path))
+        async with asyncio.timeout(10):
+            while not server._watchers:
+                await asyncio.sleep(0.005)
+        server.tell(RunStarted(2, RUNS[0], 1, 0))
+        for number in range(3, 200):
+            server.tell(TextStreamed(number, RUNS[0], "x" * 10_000))
+            await asyncio.sleep(0)
+        server.tell(Ended(200, "finished", ""))
+        await asyncio.wait_for(server.close(), 10)
+
+
+async def test_a_watcher_that_talks_nonsense_is_heard_no_more_and_one_that_leaves_is_forgotten(path: Path) -> None:
+    commands: list[Command] = []
+    server = EventServer(commands.append)
+    await server.listen(path)
+    server.tell(PLANNED)
+    polite = await attach(live(path))
+    rude = await attach(live(path))
+    rude._writer.write(b'{"verb": "explode"}\n\xff\xfe\n{"verb": "pause"}\n')
+    rude._writer.write(b"x" * 1_000_000)
+    await polite.send(Command("watch", RUNS[1]))
+    await polite.send(Command("cancel", RUNS[1]))
+    async with asyncio.timeout(10):
+        while len(commands) < 2:
+            await asyncio.sleep(0.005)
+    assert sorted(command.verb for command in commands) == ["cancel", "pause"]
+    await until_gone(server, 1)
+    await polite.close()
+    await until_gone(server)
+    await server.close()
+
+
+async def test_nobody_came(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval_tui.runs.server.FIRST_WATCHER_S", 0.05)
+    server = EventServer(lambda command: None)
+    await server.close()
+    await server.listen(path)
+    await asyncio.wait_for(server.close(), 5)
