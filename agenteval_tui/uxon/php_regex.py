@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import regex
+
+_compiling = threading.Lock()
 
 _CLOSING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _USUAL = "/#~!@%"  # what people use as delimiters and hardly ever begin a bare pattern with
@@ -147,7 +150,8 @@ def _compiled(parts: PatternParts) -> CompiledPattern | PatternError:
         if name in parts.flags:
             flags |= flag
     try:
-        with warnings.catch_warnings():
+        # Catching warnings changes a setting of the whole process: one thread at a time.
+        with _compiling, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return CompiledPattern(regex.compile(parts.pattern, flags | regex.V0), parts)
     except regex.error as error:
