@@ -128,6 +128,7 @@ class _Known:
         self._connection = connection
         self._tests: dict[tuple[str, str], int] = {}
         self._plans: dict[bytes, int] = {}
+        self._shared: dict[tuple[str, tuple[str, ...], tuple[str, ...]] | None, int] = {}
         self._criteria: set[str] = set()
 
     def test(self, run: PlannedRun) -> int:
@@ -148,6 +149,15 @@ class _Known:
 
     def plan(self, run: PlannedRun) -> int:
         """The id of what the run has in common with other repetitions."""
+        shared = (run.prompt, run.tags, run.criteria) if not run.variables else None
+        if shared in self._shared:  # spares the JSON and the hash of most runs
+            return self._shared[shared]
+        number = self._plan(run)
+        if shared is not None:
+            self._shared[shared] = number
+        return number
+
+    def _plan(self, run: PlannedRun) -> int:
         tags, variables, criteria = json_text(run.tags), json_text(dict(run.variables)), json_text(run.criteria)
         parts = "\0".join((json_text(run.prompt), tags, variables, criteria))
         digest = hashlib.sha256(parts.encode("ascii")).digest()[:16]
