@@ -35,10 +35,10 @@ def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
     number = 0
     lists = _MessageList()
     for one in found:
+        if lists.begun and one.container != lists.container and not (isinstance(one, Broken) and one.note):
+            number += 1
+            yield lists.conversation(number)
         if isinstance(one, Item) and one.container is not None and _is_message(one.value):
-            if one.container != lists.container and lists.begun:
-                number += 1
-                yield lists.conversation(number)
             lists.add(one.container, one.value, one.line)
         elif isinstance(one, Broken):
             skipped = Skipped(one.reason, one.line, one.cut_off, counts=not one.note)

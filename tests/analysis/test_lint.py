@@ -1,0 +1,147 @@
+"""What can be found wrong without running: all of it at once, each at its place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui import places
+from agenteval_tui.analysis.lint import check_suites
+from agenteval_tui.text.problems import Problem
+
+BASE = """\
+name: S
+agent: shop
+agents:
+  shop: {kind: demo}
+tests:
+  - id: one
+    prompt: "Hi {{name}}"
+    variables: {name: Ann}
+    criteria:
+      - name: c
+        prototype_class: TextResponse
+        config_uxon: |
+          {
+            "metrics": [{"type": "TextMatch", "contains": "x"}]
+          }
+"""
+
+
+def problems_of(tmp_path: Path, text: str) -> list[Problem]:
+    path = tmp_path / "s.suite.yaml"
+    path.write_text(text, "utf-8")
+    return check_suites([path])[1]
+
+
+def only(problems: list[Problem]) -> Problem:
+    assert len(problems) == 1, [str(one) for one in problems]
+    return problems[0]
+
+
+def test_nothing_wrong(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, BASE) == []
+
+
+def test_a_mistake_inside_a_config_has_its_place_in_the_file(tmp_path: Path) -> None:
+    problem = only(problems_of(tmp_path, BASE.replace('"contains": "x"', '"contains": 5')))
+    assert (problem.severity, problem.code) == ("error", "wrong-type")
+    line = BASE.splitlines()[problem.line - 1]
+    assert problem.line == 14
+    assert line[problem.column - 1 :].startswith('"x"')
+    assert (problem.end_line, problem.end_column) == (14, problem.column + 1)
+
+
+def test_a_mistake_in_a_config_written_as_yaml(tmp_path: Path) -> None:
+    head, _, _ = BASE.partition("        config_uxon")
+    text = head + "        config_uxon: {metrics: [{type: TextMatch, contians: x}]}\n"
+    problem = only(problems_of(tmp_path, text))
+    assert problem.code == "unknown-property"
+    assert "contains" in problem.message
+    assert text.splitlines()[problem.line - 1][problem.column - 1 :].startswith("contians")
+
+
+def test_all_problems_come_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+    text = (
+        BASE.replace("agent: shop\n", "agent: shp\n").replace("{{name}}", "{{nmae}}").replace("TextMatch", "TextMach")
+    )
+    problems = problems_of(tmp_path, text)
+    assert [one.code for one in problems] == ["unknown-agent", "unknown-variable", "unknown-type"]
+    agent, variable, metric = problems
+    assert (agent.line, agent.column) == (2, 8)
+    assert "did you mean shop?" in (agent.fix or "")
+    assert text.splitlines()[6][variable.column - 1 :].startswith("nmae")
+    assert "name" in (variable.fix or "")
+    assert "TextMatch" in metric.message
+
+
+def test_a_placeholder_of_a_config_that_nothing_fills(tmp_path: Path) -> None:
+    assert problems_of(tmp_path, BASE.replace('"contains": "x"', '"contains": "{{name}}"')) == []
+    problem = only(problems_of(tmp_path, BASE.replace('"contains": "x"', '"contains": "a {{expected_value}}"')))
+    assert (problem.code, problem.line) == ("unknown-variable", 14)
+    line = BASE.replace('"contains": "x"', '"contains": "a {{expected_value}}"').splitlines()[13]
+    assert line[problem.column - 1 : problem.end_column - 1] == "{{expected_value}}"
+
+
+def test_an_unknown_prototype(tmp_path: Path) -> None:
+    problem = only(problems_of(tmp_path, BASE.replace("TextResponse", "TextRespons")))
+    assert (problem.code, problem.line, problem.column) == ("unknown-prototype", 11, 26)
+    assert "TextResponse" in (problem.fix or "")
+
+
+def test_a_test_that_can_not_fail_is_a_warning(tmp_path: Path) -> None:
+    problem = only(
+        problems_of(tmp_path, BASE.replace("      - name: c\n", "      - name: c\n        severity: info\n"))
+    )
+    assert (problem.severity, problem.code, problem.line) == ("warning", "cannot-fail", 6)
+
+
+def test_no_agent_at_all_is_a_warning_because_the_command_line_can_name_one(tmp_path: Path) -> None:
+    problem = only(problems_of(tmp_path, BASE.replace("agent: shop\n", "")))
+    assert (problem.severity, problem.code) == ("warning", "no-agent")
+
+
+def test_options_of_an_agent(tmp_path: Path) -> None:
+    problem = only(problems_of(tmp_path, BASE.replace("{kind: demo}", "{kind: demo, verison: v1}")))
+    assert (problem.severity, problem.code, problem.line, problem.column) == ("error", "agent-option", 4, 22)
+    assert "version" in problem.message
+    # What a variable stands for is not known before it is run.
+    assert problems_of(tmp_path, BASE.replace("{kind: demo}", "{kind: demo, version: '${V}'}")) == []
+
+
+def test_the_users_agents_count_and_their_mistakes_too(tmp_path: Path) -> None:
+    folder = places.config_dir()
+    folder.mkdir(parents=True)
+    agents = folder / "agents.yaml"
+    agents.write_text("mine: {kind: demo}\n", "utf-8")
+    assert problems_of(tmp_path, BASE.replace("agent: shop\n", "agent: mine\n")) == []
+    agents.write_text("mine: {api_key: secret}\n", "utf-8")
+    problems = problems_of(tmp_path, BASE)
+    assert {one.file for one in problems} == {str(agents)}
+    assert any(one.code == "secret" for one in problems)
+
+
+def test_an_unreadable_file_costs_only_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.suite.yaml").write_bytes(b"name: x\n\xff\n")
+    (tmp_path / "b.suite.yaml").write_text(BASE, "utf-8")
+    loaded, problems = check_suites([tmp_path])
+    assert [one.path.name for one in loaded] == ["b.suite.yaml"]
+    problem = only(problems)
+    assert (problem.code, problem.line, problem.column) == ("unreadable", 2, 1)
+    assert "UTF-8" in problem.message
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    path = tmp_path / "a.suite.yaml"
+    path.write_text(BASE, "utf-8")
+    path.chmod(0)
+    assert only(check_suites([path])[1]).code == "unreadable"
+
+
+def test_the_sample_suites_are_right() -> None:
+    loaded, problems = check_suites([places.bundled("sample_suites")])
+    assert loaded
+    assert problems == []

@@ -1,0 +1,83 @@
+"""The figures of an execution, against values worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.history.rows import RunRow
+
+
+def row(test: str, status: str, repetition: int = 1, **more: object) -> RunRow:
+    values: dict[str, object] = {
+        "rowid": 1, "id": "r", "execution_id": "e", "position": 0, "suite_key": "/s", "suite_name": "S",
+        "test_id": test, "test_name": test.title(), "variation": "", "row": 0, "repetition": repetition,
+        "agent": "a", "status": status, "score": None, "started_ms": 0, "duration_ms": 100.0, "attempts": 1,
+        "input_tokens": None, "output_tokens": None, "cost": None, "prompt_head": "", "output_head": "", "why": "",
+        "error_kind": "", "error_message": "", "variables": {}, **more,
+    }  # fmt: skip
+    return RunRow(**values)  # type: ignore[arg-type]
+
+
+def test_by_test_and_overall() -> None:
+    rows = [row("a", "passed"), row("a", "failed", 2), row("b", "passed"), row("b", "passed", 2), row("b", "error", 3)]
+    stats = execution_stats(rows)
+    a, b = stats["tests"]
+    assert (a["id"], a["n"], a["passed"], a["errors"], a["pass_rate"], a["flaky"]) == ("a", 2, 1, 0, 0.5, True)
+    assert a["pass_at_k"] == {"1": 0.5, "2": 1.0}
+    assert a["pass_hat_k"] == {"1": 0.5, "2": 0.0}
+    assert (b["n"], b["passed"], b["errors"], b["pass_rate"], b["flaky"]) == (2, 2, 1, 1.0, False)
+    overall = stats["overall"]
+    assert (overall["tests"], overall["n"], overall["passed"], overall["errors"]) == (2, 4, 3, 1)
+    assert overall["pass_rate"] == 0.75
+    assert overall["pass_hat_k"] == {"1": 0.75, "2": 0.5}
+    assert overall["standard_error"] == pytest.approx(0.25)
+
+
+def test_the_mean_is_over_tests_not_over_runs() -> None:
+    rows = [row("a", "passed", n) for n in range(9)] + [row("b", "failed")]
+    assert execution_stats(rows)["overall"]["pass_rate"] == 0.5
+
+
+def test_errors_count_when_asked_for() -> None:
+    rows = [row("a", "passed"), row("a", "error", 2)]
+    assert execution_stats(rows)["tests"][0]["pass_rate"] == 1.0
+    counted = execution_stats(rows, count_errors=True)["tests"][0]
+    assert (counted["n"], counted["errors"], counted["pass_rate"]) == (2, 1, 0.5)
+
+
+def test_nothing_decided_has_no_rate() -> None:
+    stats = execution_stats([row("a", "error"), row("a", "cancelled", 2), row("b", "needs_review")])
+    assert [test["pass_rate"] for test in stats["tests"]] == [None, None]
+    assert [test["undecided"] for test in stats["tests"]] == [1, 1]
+    assert stats["overall"]["pass_rate"] is None
+    assert stats["overall"]["interval"] == [0.0, 1.0]
+    assert stats["overall"]["pass_at_k"] == {}
+    assert execution_stats([])["tests"] == []
+
+
+def test_tests_with_fewer_runs_are_left_out_of_a_larger_k_and_that_is_said() -> None:
+    rows = [row("a", "passed", n) for n in range(3)] + [row("b", "failed", n) for n in range(2)]
+    overall = execution_stats(rows)["overall"]
+    assert overall["pass_hat_k"] == {"1": 0.5, "2": 0.5, "3": 1.0}
+    assert overall["tests_at_k"] == {"1": 2, "2": 2, "3": 1}
+
+
+def test_variations_and_rows_are_tests_of_their_own() -> None:
+    rows = [
+        row("a", "passed"),
+        row("a", "failed", variation="mini"),
+        row("d", "passed", row=1),
+        row("d", "failed", row=2),
+    ]
+    assert [test["id"] for test in execution_stats(rows)["tests"]] == ["a", "a [mini]", "d#1", "d#2"]
+    two = [row("a", "passed"), row("a", "failed", suite_key="/x/other.suite.yaml")]
+    assert len({test["id"] for test in execution_stats(two)["tests"]}) == 2
+
+
+def test_latency_tokens_and_cost() -> None:
+    rows = [row("a", "passed", duration_ms=float(ms), input_tokens=ms, output_tokens=1) for ms in (100, 200, 300)]
+    test = execution_stats(rows)["tests"][0]
+    assert test["latency_ms"] == {"p50": 200.0, "p95": pytest.approx(290.0)}
+    assert test["tokens"]["p50"] == 201.0
+    assert test["cost"] == {"p50": None, "p95": None}

@@ -1,0 +1,114 @@
+"""The command line called in this process, and as a program of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.cli.main import main
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.exchange.schemas import schema
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+    def json(self, schema_name: str) -> Any:
+        """The one document on stdout, checked against its schema."""
+        from jsonschema import Draft202012Validator
+
+        value = json.loads(self.out)
+        wanted = schema(schema_name)
+        Draft202012Validator.check_schema(wanted)
+        Draft202012Validator(wanted, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(value)
+        return value
+
+
+@dataclass
+class CommandLine:
+    """Call it with the arguments. `opened` holds what the app was started with; it never really is."""
+
+    capture: pytest.CaptureFixture[str]
+    opened: list[AppStart] = field(default_factory=list)
+
+    def __call__(self, *arguments: object) -> Result:
+        self.capture.readouterr()
+
+        def launch(start: AppStart) -> int:
+            self.opened.append(start)
+            return 0
+
+        code = main([str(one) for one in arguments], launch_app=launch)
+        captured = self.capture.readouterr()
+        return Result(code, captured.out, captured.err)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def program() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The program as a process: stdin closed, stdout and stderr as pipes."""
+
+    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        options.setdefault("timeout", 60)
+        return subprocess.run(
+            [sys.executable, "-m", "agenteval_tui", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})},
+            check=False,
+            **options,
+        )
+
+    return run
+
+
+SUITE = """\
+name: Orders
+agent: shop
+agents:
+  shop: {kind: demo, version: v1}
+defaults: {timeout: 30}
+tests:
+  - id: good
+    name: Says where it is
+    prompt: "Where is my order #W1042?"
+    tags: [smoke]
+    criteria:
+      - name: Names the order
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: W1042}]}
+  - id: bad
+    name: Says what it never says
+    prompt: "Where is my order #W1042?"
+    criteria:
+      - name: Names a whale
+        prototype_class: TextResponse
+        config_uxon: |
+          {"metrics": [{"type": "TextMatch", "contains": "white whale"}]}
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A suite with one test that passes and one that fails, for the bundled agent."""
+    path = tmp_path / "orders.suite.yaml"
+    path.write_text(SUITE, "utf-8")
+    return path

@@ -1,0 +1,188 @@
+"""Errors: one sentence on stderr, nothing on stdout, the right exit code."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.cli import main as cli_main
+
+Program = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def one_sentence(text: str) -> str:
+    lines = text.strip().splitlines()
+    assert len(lines) == 1, text
+    assert lines[0].startswith("agenteval: ")
+    assert "Traceback" not in text
+    return lines[0]
+
+
+def test_an_unknown_verb(cli) -> None:
+    result = cli("validte", "x")
+    assert result.code == 2
+    assert "did you mean validate?" in one_sentence(result.err)
+    assert result.out == ""
+
+
+def test_an_unknown_option(cli) -> None:
+    result = cli("stats", "--jsn")
+    assert result.code == 2
+    assert "--json" in one_sentence(result.err)
+
+
+@pytest.mark.parametrize("verb", ["run", "validate"])
+def test_a_missing_path(cli, verb: str, tmp_path: Path) -> None:
+    result = cli(verb, tmp_path / "nowhere")
+    assert result.code == 2
+    assert "there is no such file or folder" in one_sentence(result.err)
+
+
+def test_a_bad_number(cli, suite: Path) -> None:
+    assert cli("run", suite, "--repeat", "0").code == 2
+    assert cli("run", suite, "--fail-under", "much").code == 2
+    assert cli("run", suite, "--fail-under", "1.2").code == 2
+
+
+def test_an_unknown_test_is_named_with_what_there_is(cli, suite: Path) -> None:
+    result = cli("run", suite, "--test", "god")
+    assert result.code == 2
+    assert "'good'" in one_sentence(result.err)
+
+
+def test_an_unknown_execution(cli, suite: Path) -> None:
+    assert cli("stats").code == 2
+    assert "history" in one_sentence(cli("show", "01ZZZZZZ").err)
+
+
+def test_a_report_into_a_missing_folder_is_said_before_anything_runs(cli, suite: Path, tmp_path: Path) -> None:
+    result = cli("run", suite, "--junit", tmp_path / "no" / "r.xml")
+    assert result.code == 2
+    assert "no such folder" in one_sentence(result.err)
+    assert cli("history").out.startswith("nothing was run yet")
+
+
+def test_a_history_in_a_folder_that_can_not_be(cli, suite: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("x")
+    result = cli("--db", blocked / "h.db", "run", suite)
+    assert result.code == 3
+    one_sentence(result.err)
+
+
+def test_an_error_in_the_program_is_one_sentence_and_a_traceback_on_demand(cli, suite: Path, monkeypatch) -> None:
+    def broken(paths: object) -> None:
+        raise RuntimeError("\x1b[31mred\nnews")
+
+    monkeypatch.setattr("agenteval_tui.analysis.lint.check_suites", broken)
+    result = cli("validate", suite)
+    assert result.code == 3
+    said = one_sentence(result.err)
+    assert "RuntimeError" in said
+    assert "--debug" in said
+    assert "\x1b" not in said
+    debug = cli("validate", suite, "--debug")
+    assert debug.code == 3
+    assert "Traceback" in debug.err
+
+
+def test_ctrl_c_in_a_verb_ends_with_130(cli, suite: Path, monkeypatch) -> None:
+    def interrupted(paths: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agenteval_tui.analysis.lint.check_suites", interrupted)
+    assert cli("validate", suite).code == 130
+
+
+def test_without_a_terminal_the_app_is_not_opened(cli) -> None:
+    result = cli()
+    assert result.code == 2
+    assert "needs a terminal" in one_sentence(result.err)
+    assert "agenteval run" in result.err
+    assert "Verbs:" in result.out
+    assert cli.opened == []
+
+
+def test_on_a_terminal_the_app_opens_on_the_given_paths(cli, suite: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(cli_main, "on_a_terminal", lambda: True)
+    assert cli().code == 0
+    assert cli("--db", tmp_path / "h.db", suite).code == 0
+    assert [(start.paths, start.db) for start in cli.opened] == [((), None), ((suite,), tmp_path / "h.db")]
+
+
+def test_help_of_every_verb(cli) -> None:
+    for verb in cli_main.VERBS:
+        result = cli(verb, "--help")
+        assert result.code == 0, verb
+        assert "--db" in result.out
+        assert result.err == ""
+    everything = cli("--help")
+    assert everything.code == 0
+    assert all(f"  {verb}" in everything.out for verb in cli_main.VERBS)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["validate", "SUITE"], ["history"], ["grade", "--help"]]
+)
+def test_nothing_of_the_ui_toolkit_is_imported(program: Program, suite: Path, arguments: list[str]) -> None:
+    given = [str(suite) if one == "SUITE" else one for one in arguments]
+    probe = (
+        "import sys, agenteval_tui.__main__ as m\n"
+        f"code = m.main({given!r})\n"
+        "heavy = [n for n in sys.modules if n.partition('.')[0] in ('textual', 'rich', 'httpx', 'jsonschema')]\n"
+        "print('heavy', heavy, file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    import os
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-c", probe],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "heavy []" in done.stderr
+
+
+@pytest.mark.e2e
+def test_version_imports_next_to_nothing(program: Program) -> None:
+    import sys
+
+    probe = "import sys, agenteval_tui.__main__ as m; m.main(['--version']); print('click' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", probe],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    assert done.stdout.splitlines()[1] == "False"
+
+
+@pytest.mark.e2e
+def test_a_reader_that_goes_away_costs_no_traceback(program: Program, suite: Path) -> None:
+    import os
+    import sys
+
+    root = Path(__file__).resolve().parents[2]
+    shell = f'"{sys.executable}" -m agenteval_tui schema suite | head -n 1'
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {shell}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    assert done.stdout == "{\n"
+    assert done.stderr == ""
+    assert done.returncode == 0
