@@ -75,6 +75,10 @@ class Engine:
         self._paused = False
         self._stopping = ""  # why no more runs are begun: cancelled or failed
         self._message = ""
+        self._begun = False
+        self._finished = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
         self._workers: set[asyncio.Task[None]] = set()
         self._flights: dict[str, Flight] = {}
         self._dropped: list[RunPlan] = []
@@ -124,15 +128,13 @@ class Engine:
         if not self._agents:
             self.prepare()
         self._loop = asyncio.get_running_loop()
-        self._finished = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
         started_ms = now_ms()
         record = execution_record(self.plan, started_ms, self._pid)
         try:
             await asyncio.wrap_future(self._store.begin_execution(record, planned_runs(self.plan)))
             refs = tuple(run.ref for run in self.plan.runs)
             self._tell(Planned, self.plan.execution_id, self.plan.title, refs, self._limit, started_ms)
+            self._begun = True
             self._tick()
             self._fill()
             try:
@@ -149,7 +151,8 @@ class Engine:
             await self._close_agents()
 
     def command(self, command: Command) -> None:
-        """Do what a watcher says. What makes no sense (an unknown run, a limit of 0) is left alone."""
+        """Do what a watcher says, also before `run()`. What makes no sense (an unknown run, a limit of 0) is left
+        alone."""
         match command:
             case Command("pause"):
                 self._paused = True
@@ -173,7 +176,7 @@ class Engine:
 
     def _fill(self) -> None:
         """As many workers as there is room for. A worker ends when there is nothing more that it may begin."""
-        if not self._paused and not self._stopping:
+        if self._begun and not self._paused and not self._stopping:
             for _ in range(min(self._limit - len(self._workers), self._waiting.ready())):
                 task = self._loop.create_task(self._work())
                 self._workers.add(task)
@@ -419,7 +422,7 @@ class Engine:
             self._limit,
             self._paused,
         )
-        if figures != self._figures:
+        if self._begun and figures != self._figures:
             self._figures = figures
             self._tell(Progress, *figures)
 

@@ -299,6 +299,7 @@ def decode_event(line: str | bytes) -> Event:
     if cls is None:
         raise ValueError("not an event of an execution")
     values = dict(data)
+    del values["type"]
     try:
         if cls is Planned:
             return _planned(values)
@@ -354,8 +355,12 @@ def _plain(value: Any) -> Any:
 
 
 def _made(cls: type[_T], values: Mapping[str, Any]) -> _T:
-    known = {name for name, _ in _shape(cls)}
-    return cls(**{name: value for name, value in values.items() if name in known})
+    try:
+        return cls(**values)
+    except TypeError:
+        # Of a newer version of this program, perhaps: what this one does not know is left out.
+        known = {name for name, _ in _shape(cls)}
+        return cls(**{name: value for name, value in values.items() if name in known})
 
 
 def _planned(values: Mapping[str, Any]) -> Planned:

@@ -551,6 +551,22 @@ async def test_commands_that_make_no_sense_change_nothing(execution: Execute) ->
     assert (await one.run()).status == "finished"
 
 
+async def test_commands_may_come_before_the_start(execution: Execute, scripts: Any) -> None:
+    one = execution(ONE, repeat=3)
+    one.engine.prepare()
+    for command in (Command("pause"), Command("set_concurrency", number=2), Command("resume")):
+        one.engine.command(command)
+    assert (await one.run()).status == "finished"
+    assert type(one.events[0]) is Planned
+    cancelled = execution(ONE, repeat=3)
+    cancelled.engine.prepare()
+    cancelled.engine.command(Command("cancel"))
+    asked = len(scripts.requests)
+    assert (await cancelled.run()).status == "cancelled"
+    assert len(scripts.requests) == asked
+    assert set(cancelled.statuses().values()) == {"cancelled"}
+
+
 async def test_an_eta_is_told_once_something_has_ended(execution: Execute, scripts: Any) -> None:
     async def slow(request: AgentRequest) -> AsyncIterator[AgentEvent]:
         await asyncio.sleep(0.3)

@@ -1,0 +1,72 @@
+"""Whose turn it is, and how long it will take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.pace import ENOUGH, Pace
+from agenteval_tui.runs.plan import AgentPlan, RunPlan
+from agenteval_tui.runs.waiting import WaitingRuns
+
+
+def run_of(number: int, agent: str) -> RunPlan:
+    ref = RunRef(f"r{number}", "t", "T", "", 0, number, agent)
+    plan = AgentPlan(agent, {}, Path(), agent)
+    return RunPlan(ref, "k", "s", plan, (), {}, (), {}, 1.0, None, (), 0)
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=20), st.data())
+def test_every_run_comes_once_in_order_within_the_limits(agents: list[str], data: st.DataObject) -> None:
+    runs = [run_of(number, agent) for number, agent in enumerate(agents)]
+    limits = {"a": 1, "b": 2}
+    waiting = WaitingRuns(runs, limits)
+    busy: list[RunPlan] = []
+    seen: list[int] = []
+    while len(waiting) or busy:
+        ready = waiting.ready()
+        taken = waiting.take()
+        assert (taken is not None) == (ready > 0)
+        if taken is not None:
+            busy.append(taken)
+            seen.append(taken.ref.repetition)
+            for agent, limit in limits.items():
+                assert sum(run.ref.agent == agent for run in busy) <= limit
+            others = [run.ref.repetition for run in runs if run.ref.agent == taken.ref.agent]
+            assert [number for number in seen if number in others] == others[: sum(n in others for n in seen)]
+        if busy and (taken is None or data.draw(st.booleans())):
+            waiting.release(busy.pop(data.draw(st.integers(0, len(busy) - 1))))
+        if len(waiting) and data.draw(st.integers(0, 9)) == 0:
+            left = [run.ref.run for run in runs if run.ref.repetition not in seen]
+            gone = waiting.remove(data.draw(st.sampled_from(left)))
+            assert gone is not None
+            assert waiting.remove(gone.ref.run) is None
+            seen.append(gone.ref.repetition)
+            runs = [run for run in runs if run is not gone]
+            seen.remove(gone.ref.repetition)
+    assert sorted(seen) == [run.ref.repetition for run in runs]
+
+
+def test_what_is_cleared_comes_back_in_order() -> None:
+    runs = [run_of(number, "ab"[number % 2]) for number in range(6)]
+    waiting = WaitingRuns(runs, {})
+    assert waiting.take() is runs[0]
+    assert waiting.clear() == runs[1:]
+    assert (len(waiting), waiting.ready(), waiting.take()) == (0, 0, None)
+
+
+def test_an_eta_comes_from_lengths_first_and_from_the_rate_later() -> None:
+    pace = Pace()
+    assert pace.eta_s(10, [], 2) is None
+    assert pace.eta_s(0, [], 2) == 0
+    pace.ended(4.0)
+    assert pace.eta_s(10, [1.0, 9.0], 2) == (10 * 4 + 3 + 0) / 2
+    pace.sample(0.0, 0)
+    pace.sample(10.0, ENOUGH)
+    assert pace.rate == ENOUGH / 10
+    assert pace.eta_s(10, [], 2) == 10 / pace.rate
+    pace.forget()
+    assert (pace.rate, pace.eta_s(10, [], 2)) == (0, 20)
