@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+
+from textual.pilot import Pilot
 
 from agenteval_tui import places
 from agenteval_tui.cli.start import AppStart
@@ -15,7 +18,6 @@ from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.frame import FrameScreen
-from textual.pilot import Pilot
 
 
 def copy_samples(folder: Path) -> Path:
@@ -65,6 +67,15 @@ async def settle(pilot: Pilot[int], *groups: str) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError(f"still waiting for {[w.group for w in pilot.app.workers if w.is_running]}")
+
+
+async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
+    """Wait until the condition holds; fails after a generous while."""
+    for _ in range(1500):
+        if condition():
+            return
+        await pilot.pause(0.02)
+    raise AssertionError("never came true; the screen:\n" + text_of(pilot.app))  # type: ignore[arg-type]
 
 
 def text_of(app: AgentevalApp) -> str:
