@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from typing import IO, Any, Literal
 
@@ -23,6 +24,7 @@ _CODES: dict[Style, str] = {
     "dim": "2",
     "bold": "1",
 }
+_STATUS_S = 0.1  # seconds between two versions of the bottom line
 SIGNS = {"passed": "✓", "failed": "✗", "error": "!", "cancelled": "–", "skipped": "·", "needs_review": "?"}
 STYLES: dict[str, Style] = {"passed": "good", "failed": "bad", "error": "broken", "needs_review": "warn"}
 
@@ -44,6 +46,7 @@ class Output:
         self.live = able and not silent and env.get("CI", "").lower() in ("", "0", "false")
         self.ascii_only = not _can_say(stream, "✓✗…")
         self._status = ""
+        self._next_status = 0.0
 
     @property
     def width(self) -> int:
@@ -55,11 +58,17 @@ class Output:
         self._over_status("".join(self._shown(part) for part in parts) + "\n")
 
     def status(self, text: str) -> None:
-        """Show one line below all others until the next one (or "" for none). Nothing where that can't be done."""
-        if not self.live or text == self._status:
+        """Show one line below all others until the next one (or "" for none). Nothing where that can't be done.
+
+        What changes faster than a person reads is left out.
+        """
+        shown = one_line(text, max(self.width - 1, 10)) if text else ""
+        now = time.monotonic()
+        if not self.live or shown == self._status or (shown and now < self._next_status):
             return
-        self._status = one_line(text, max(self.width - 1, 10))
-        self._write("\r\x1b[2K" + self._status)
+        self._next_status = now + _STATUS_S
+        self._status = shown
+        self._write("\r\x1b[2K" + shown)
 
     def json(self, value: Any) -> None:
         """Print one JSON document, readable for people."""

@@ -117,9 +117,9 @@ class RunProgress:
         filled = _BAR * done // total
         figures = [f"{done}/{total}"]
         figures += [f"{self.view.count(key)} {word}" for key, word in _WORDS if self.view.count(key)]
-        if self.view.eta_s is not None:
+        if self.view.eta_s is not None and self.view.eta_s >= 1:
             figures.append(f"about {duration(1000 * self.view.eta_s)} left")
-        self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)}  " + "  ".join(figures))
+        self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(figures))
 
 
 _WORDS = (("running", "running"), ("failed", "failed"), ("error", "in error"))
