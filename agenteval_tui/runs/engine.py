@@ -11,16 +11,16 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.interface import Agent, AgentRequest
 from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Graded, Planned, Progress
 from agenteval_tui.runs.flight import MAX_ATTEMPTS, Flight, Retries
-from agenteval_tui.runs.pace import Pace
 from agenteval_tui.runs.plan import AgentPlan, Plan, RunPlan
 from agenteval_tui.runs.records import execution_record, planned_runs, run_ended
+from agenteval_tui.runs.tally import Tally
 from agenteval_tui.runs.verdicts import CANCELLED, Judged, is_large, judge
 from agenteval_tui.runs.waiting import WaitingRuns
 from agenteval_tui.text.identity import now_ms
@@ -85,11 +85,7 @@ class Engine:
         self._unstored = 0
         self._written: deque[tuple[str, Judged, float, Future[Any]]] = deque()
         self._drain_asked = False
-        self._counts: dict[str, int] = {}
-        self._pace = Pace()
-        self._tokens_in = 0
-        self._tokens_out = 0
-        self._cost: float | None = None
+        self._tally = Tally()
         self._figures: tuple[Any, ...] = ()
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -158,11 +154,11 @@ class Engine:
                 self._paused = True
             case Command("resume"):
                 self._paused = False
-                self._pace.forget()
+                self._tally.pace.forget()
                 self._fill()
             case Command("set_concurrency", number=number) if number > 0:
                 self._limit = number
-                self._pace.forget()
+                self._tally.pace.forget()
                 self._fill()
             case Command("cancel", run="") if not self._stopping:
                 self._stop(CANCELLED)
@@ -273,7 +269,7 @@ class Engine:
     def _settle(self, flight: Flight, transcript: Transcript, judged: Judged) -> None:
         """Hand the ended run to the store; `Graded` goes out when it is on the disk."""
         flight.settled = True
-        self._spend(flight)
+        self._tally.landed(flight, judged.status)
         ended = run_ended(
             flight.run,
             judged,
@@ -283,8 +279,6 @@ class Engine:
             attempts=flight.attempt,
         )
         self._store_end(flight.run, judged, flight.duration_ms, self._store.run_ended(ended))
-        if judged.status != CANCELLED:
-            self._pace.ended(flight.duration_ms / 1000)
 
     def _store_end(self, run: str, judged: Judged, duration_ms: float, future: Future[Any]) -> None:
         self._unstored += 1
@@ -315,7 +309,7 @@ class Engine:
         self._check_finished()
 
     def _graded(self, run: str, judged: Judged, duration_ms: float) -> None:
-        self._counts[judged.status] = self._counts.get(judged.status, 0) + 1
+        self._tally.count(judged.status)
         self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms)
 
     def _cancel(self, run_id: str) -> None:
@@ -397,51 +391,22 @@ class Engine:
         self._ticks += 1
         if self._ticks % TICKS_A_PROGRESS == 0:
             if not self._paused:
-                self._pace.sample(now, self._ended_count())
+                self._tally.pace.sample(now, self._tally.ended)
             self._tell_progress()
         self._timer = self._loop.call_later(MERGE_S, self._tick)
 
     def _tell_progress(self) -> None:
-        counts = self._counts
-        flying = list(self._flights.values())
-        now = now_ms()
-        ages = [(now - flight.started_ms) / 1000 for flight in flying if flight.started_ms]
-        queued = len(self._waiting)
-        figures = (
-            len(self.plan.runs),
-            queued,
-            len(self.plan.runs) - queued - len(self._dropped) - self._ended_count(),
-            counts.get("passed", 0),
-            counts.get("failed", 0),
-            counts.get("error", 0),
-            counts.get(CANCELLED, 0),
-            counts.get("needs_review", 0),
-            round(self._pace.rate, 3),
-            _rounded(self._pace.eta_s(queued, ages, self._limit)),
-            *self._spent(flying),
-            self._limit,
-            self._paused,
+        figures = self._tally.figures(
+            total=len(self.plan.runs),
+            queued=len(self._waiting),
+            dropped=len(self._dropped),
+            flights=list(self._flights.values()),
+            limit=self._limit,
+            paused=self._paused,
         )
         if self._begun and figures != self._figures:
             self._figures = figures
             self._tell(Progress, *figures)
-
-    def _ended_count(self) -> int:
-        return sum(self._counts.values())
-
-    def _spend(self, flight: Flight) -> None:
-        self._tokens_in, self._tokens_out, self._cost = self._spent([flight])
-
-    def _spent(self, flights: Sequence[Flight]) -> tuple[int, int, float | None]:
-        """Tokens and cost of all ended runs and of `flights`, failed attempts among them: they cost as well."""
-        tokens_in, tokens_out, cost = self._tokens_in, self._tokens_out, self._cost
-        for flight in flights:
-            spent = flight.spent
-            tokens_in += spent.input_tokens or 0
-            tokens_out += spent.output_tokens or 0
-            if spent.cost is not None:
-                cost = (cost or 0.0) + spent.cost
-        return tokens_in, tokens_out, cost
 
 
 def _expanded(agent: AgentPlan, env: Mapping[str, str]) -> dict[str, Any]:
@@ -451,7 +416,3 @@ def _expanded(agent: AgentPlan, env: Mapping[str, str]) -> dict[str, Any]:
         return dict(expand(agent.config, env))
     except AgentevalError as error:
         raise AgentevalError(error.what, where=error.where or f"agent {agent.name!r}", mend=error.mend) from error
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)
