@@ -114,6 +114,7 @@ def _open_damaged(path: Path, repaired: Path, new: Path) -> sqlite3.Connection |
                 return None
             file = repaired
         source = sqlite3.connect(file, isolation_level=None)
+        source.text_factory = lambda data: data.decode("utf-8", "replace")
         try:
             source.execute("PRAGMA query_only = 1")
             if source.execute("SELECT count(*) FROM sqlite_master WHERE name = 'runs'").fetchone()[0]:

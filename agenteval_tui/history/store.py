@@ -35,6 +35,7 @@ from agenteval_tui.transcripts.model import Transcript
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
 _IMPORTED = 500  # runs written at a time
+_LAST_READS = 10.0  # seconds that closing waits for readers
 
 
 class Store:
@@ -52,7 +53,8 @@ class Store:
         self._immutable = opened.immutable
         self._local = threading.local()
         self._readers: weakref.WeakSet[Connection] = weakref.WeakSet()
-        self._guard = threading.Lock()
+        self._guard = threading.Condition()
+        self._reading = 0
         self._closed = False
         path = opened.path
         self._writer = (
@@ -81,6 +83,10 @@ class Store:
             self._writer.close()
         with self._guard:
             self._closed = True
+            # A connection must not go away under another thread's feet. Reading takes milliseconds.
+            self._guard.wait_for(lambda: self._reading == 0, timeout=_LAST_READS)
+            if self._reading:
+                return
             for connection in list(self._readers):
                 connection.close()
 
@@ -249,20 +255,27 @@ class Store:
     def _reader(self) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
+            connection = self._local.connection = connect_reader(self.path, immutable=self._immutable)
             with self._guard:
-                if self._closed:
-                    raise HistoryError("the history is closed already", where=str(self.path))
-                connection = connect_reader(self.path, immutable=self._immutable)
                 self._readers.add(connection)
-            self._local.connection = connection
         return connection
 
     def _read(self, query: Callable[[Connection], _T]) -> _T:
+        with self._guard:
+            if self._closed:
+                raise HistoryError("the history is closed already", where=str(self.path))
+            self._reading += 1
+        try:
+            return self._tried(query)
+        finally:
+            with self._guard:
+                self._reading -= 1
+                self._guard.notify_all()
+
+    def _tried(self, query: Callable[[Connection], _T]) -> _T:
         for attempt in (1, 2):
             try:
                 return query(self._reader())
-            except sqlite3.ProgrammingError as error:
-                raise HistoryError("the history is closed already", where=str(self.path)) from error
             except sqlite3.Error as error:
                 if is_busy(error) and attempt == 1:
                     continue

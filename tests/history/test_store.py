@@ -300,6 +300,32 @@ def test_a_closed_history_says_so(path: Path) -> None:
         store.end_execution("EXECUTION-1", "finished").result()
 
 
+def test_closing_under_readers_is_safe(path: Path) -> None:
+    import threading
+
+    store = Store.open(path)
+    filled(store, 200)
+    ends: list[Exception] = []
+    began = threading.Barrier(5)
+
+    def read() -> None:
+        began.wait()
+        try:
+            while True:
+                assert len(store.run_rows(store.run_ids(RunFilter(text="way")))) == 200
+        except HistoryError as error:
+            ends.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    began.wait()
+    store.close()
+    for thread in threads:
+        thread.join()
+    assert [str(end).endswith("closed already") for end in ends] == [True] * 4
+
+
 def test_closing_writes_what_waits(path: Path) -> None:
     store = Store.open(path)
     store.begin_execution(record(), [planned(n) for n in range(300)])
