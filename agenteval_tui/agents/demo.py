@@ -6,10 +6,8 @@ import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Literal
 
-from pydantic import Field
-
+from agenteval_tui.agents.demo_options import DemoOptions
 from agenteval_tui.agents.interface import (
     AgentEvent,
     AgentRequest,
@@ -24,7 +22,7 @@ from agenteval_tui.agents.interface import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.options import AgentOptions, read_options
+from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.shop.assistant_v2 import VERSIONS
 from agenteval_tui.agents.shop.database import open_shop
 from agenteval_tui.agents.shop.dice import Dice
@@ -37,14 +35,6 @@ from agenteval_tui.transcripts.model import RunError, Usage
 _THINKING = 0.09
 _PER_WORD = 0.011
 _PER_TOOL = 0.06
-
-
-class DemoOptions(AgentOptions):
-    """Options of the bundled agent."""
-
-    version: Literal["v1", "v2"] = Field("v1", description="Two versions of the program; their code differs.")
-    pace: float = Field(1.0, ge=0, description="How slowly it speaks: 1 for people who watch, 0 at once.")
-    seed: int | None = Field(None, description="One seed for all repetitions; by default each has its own.")
 
 
 class DemoAgent:

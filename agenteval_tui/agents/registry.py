@@ -22,6 +22,13 @@ BUILT_IN = {
     "openai": "agenteval_tui.agents.openai_chat:OpenAIChatAgent",
 }
 
+# Where their options are: these modules load neither the shop nor a network, so that checking a suite is quick.
+_OPTIONS = {
+    "demo": "agenteval_tui.agents.demo_options:DemoOptions",
+    "replay": "agenteval_tui.agents.replay_options:ReplayOptions",
+    "openai": "agenteval_tui.agents.openai_options:OpenAIOptions",
+}
+
 
 @cache
 def kinds() -> dict[str, str]:
@@ -62,7 +69,8 @@ def option_problems(name: str, config: Mapping[str, Any]) -> list[tuple[str, str
     from agenteval_tui.agents import options
 
     try:
-        model = getattr(_class_of(name, config), "options_model", None)
+        known = _OPTIONS.get(str(config.get("kind")))
+        model = _attribute(known) if known else getattr(_class_of(name, config), "options_model", None)
     except AgentevalError as error:
         return [("kind", f"{error.what} ({error.mend})" if error.mend else error.what)]
     if isinstance(model, type) and issubclass(model, options.AgentOptions):
@@ -78,12 +86,16 @@ def _class_of(name: str, config: Mapping[str, Any]) -> Any:
         hint = f"did you mean {near[0]!r}? " if near else ""
         said = "an agent needs a `kind`" if kind is None else f"there is no kind of agent {kind!r}"
         raise AgentevalError(said, where=f"agent {name!r}", mend=f"{hint}kinds: {', '.join(sorted(known))}")
-    module, _, attribute = known[str(kind)].partition(":")
     try:
-        return getattr(import_module(module), attribute)
+        return _attribute(known[str(kind)])
     except (ImportError, AttributeError) as error:
         raise AgentevalError(
             f"the plug-in for kind {kind!r} can't be loaded: {error}",
             where=f"agent {name!r}",
             mend="update or uninstall the package that brings it",
         ) from error
+
+
+def _attribute(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

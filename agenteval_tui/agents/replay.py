@@ -6,9 +6,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, Literal, Self
-
-from pydantic import Field, model_validator
 
 from agenteval_tui.agents import recordings
 from agenteval_tui.agents.interface import (
@@ -25,32 +22,13 @@ from agenteval_tui.agents.interface import (
     ToolCallStarted,
     TurnEnded,
 )
-from agenteval_tui.agents.options import AgentOptions, read_options
+from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.replay_options import ReplayOptions
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import RunError, Transcript
 
 _PIECE = 16  # characters of an answer that is shown piece by piece
-
-
-class ReplayOptions(AgentOptions):
-    """Where the recordings come from: exactly one of `file`, `transcripts`, `execution`."""
-
-    file: str | None = Field(None, description="A .json or .jsonl file of recordings, from the suite's folder.")
-    transcripts: dict[str, Any] | None = Field(None, description="Test id -> a transcript or a list of them.")
-    execution: str | None = Field(None, description='A stored execution: its id, the start of it, or "last".')
-    pace: float = Field(0.0, ge=0, description="1: at the recorded speed; 0: at once.")
-    beyond: Literal["error", "repeat"] = Field(
-        "error", description="When a test has more repetitions than recordings: an error, or begin again."
-    )
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        given = [name for name in ("file", "transcripts", "execution") if getattr(self, name) is not None]
-        if len(given) != 1:
-            said = "nothing says where the recordings are" if not given else f"both {' and '.join(given)} are given"
-            raise ValueError(f"{said}; give one of `file`, `transcripts`, `execution`")
-        return self
 
 
 class ReplayAgent:

@@ -1,0 +1,17 @@
+"""The options of the kind `demo`; apart from the agent, so that a suite can be checked without loading the shop."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from agenteval_tui.agents.options import AgentOptions
+
+
+class DemoOptions(AgentOptions):
+    """Options of the bundled agent."""
+
+    version: Literal["v1", "v2"] = Field("v1", description="Two versions of the program; their code differs.")
+    pace: float = Field(1.0, ge=0, description="How slowly it speaks: 1 for people who watch, 0 at once.")
+    seed: int | None = Field(None, description="One seed for all repetitions; by default each has its own.")
