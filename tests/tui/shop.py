@@ -80,7 +80,7 @@ async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
 
 def text_of(app: AgentevalApp) -> str:
     """What the screen shows, as text."""
-    width, height = app.size
+    height = app.size.height
     compositor = app.screen._compositor
     return "\n".join("".join(segment.text for segment in strip) for strip in compositor.render_strips()[:height])
 

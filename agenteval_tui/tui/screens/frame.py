@@ -26,6 +26,8 @@ class FrameScreen(Screen[None]):
 
     SCOPE: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = []
+    # Each screen says itself what has the focus; Textual's own choice would come after it and win.
+    AUTO_FOCUS = ""
     NARROW = 120
 
     @property

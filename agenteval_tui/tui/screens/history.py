@@ -42,6 +42,8 @@ class HistoryScreen(FrameScreen):
         self._failed_only = False
         self._text = ""
         self._keys: dict[str, str] = {}
+        self._composed = False
+        self._pending = ""
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -56,11 +58,17 @@ class HistoryScreen(FrameScreen):
     def on_mount(self) -> None:
         self.query_one("#search", Input).display = False
         self.query_one("#list", VirtualList).focus()
-        if self._execution is None:
+        self._composed = True
+        if self._pending:
+            self.open_execution(self._pending)
+        else:
             self.reload()
 
     def open_execution(self, execution: str) -> None:
         """Show the runs of this execution."""
+        if not self._composed:
+            self._pending = execution
+            return
         session = self.agenteval.session
 
         def then(row: ExecutionRow) -> None:

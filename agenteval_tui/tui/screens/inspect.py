@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -70,9 +71,10 @@ class InspectScreen(FrameScreen):
         self._show_tools = False
         self._raw = False
         self._pane = "transcript"
-        self._loading = ""
         self._preloaded = False
         self._folded = False
+        self._composed = False
+        self._pending: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -95,9 +97,12 @@ class InspectScreen(FrameScreen):
 
     def on_mount(self) -> None:
         self.query_one("#find", Input).display = False
-        if self._bench is None and not self._loading:
-            self._show_nothing()
         self._focus_pane("transcript")
+        self._composed = True
+        if self._pending is None:
+            self._show_nothing()
+        else:
+            self._pending()
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
@@ -118,7 +123,10 @@ class InspectScreen(FrameScreen):
 
     def open_run(self, run_id: str, *, criterion: str = "", runs: Sequence[str] = (), edit: bool = False) -> None:
         """Show a run; `criterion` names the one to begin with, else the first that failed."""
-        self._loading = run_id
+        if not self._composed:
+            # The screen is being made: an answer that came before its widgets are there would find nothing.
+            self._pending = partial(self.open_run, run_id, criterion=criterion, runs=runs, edit=edit)
+            return
         session = self.agenteval.session
         known = self._around if run_id in self._around.runs and not runs else None
 
@@ -144,7 +152,6 @@ class InspectScreen(FrameScreen):
         self._bench = bench
         self._around = around
         self._saved_results = results
-        self._loading = ""
         self._raw = False
         if bench.note:
             self.agenteval.say(bench.note)

@@ -46,6 +46,7 @@ class RunScreen(FrameScreen):
         self._follow = True
         self._cancel_asked = False
         self._choosing = -1
+        self._composed = False
         self._stored: dict[str, list[StreamPart]] = {}
 
     def compose(self) -> ComposeResult:
@@ -71,8 +72,11 @@ class RunScreen(FrameScreen):
         )
         cells.focus()
         self.set_interval(REPAINT_SECONDS, self._repaint)
+        self._composed = True
         if self._live is None:
             self._find_live()
+        else:
+            self.attach(self._live)
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
@@ -89,6 +93,8 @@ class RunScreen(FrameScreen):
     def attach(self, live: Live) -> None:
         """Watch an execution from now on, with everything since its start."""
         self._live = live
+        if not self._composed:
+            return
         self._follow = True
         self._cancel_asked = False
         self.run_worker(self._watch(live), group="watch", exclusive=True, exit_on_error=False)
