@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"agenteval {__version__}")
         return 0
+    # Imports make many objects that stay; to look through them for garbage again and again is a tenth of a short verb.
+    gc.set_threshold(20_000, 20, 20)
     from agenteval_tui.cli.main import main as command_line
 
     return command_line(arguments, launch_app=_launch)

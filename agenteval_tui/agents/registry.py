@@ -8,10 +8,12 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.agents.interface import Agent, AgentSetup, TranscriptSource
 from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.interface import Agent, TranscriptSource
 
 GROUP = "agenteval.agents"
 
@@ -51,6 +53,8 @@ def make_agent(
     `base_dir`; keys are looked up by their name in `env`. `transcripts` serves `replay` agents with `execution:`.
     Raises `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
     """
+    from agenteval_tui.agents.interface import Agent, AgentSetup
+
     agent = _class_of(name, config)(AgentSetup(name, config, base_dir, env, transcripts))
     if not isinstance(agent, Agent):
         raise AgentevalError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 _INVISIBLE = "·"  # stands for a zero-width or formatting character
 _BIDI = "↔"  # stands for a character that turns the direction of text
@@ -18,12 +19,18 @@ _DROPPED = {0xFE0E, 0xFE0F}  # variation selectors: terminals disagree about the
 _MAX_MARKS = 2  # combining marks kept on one character
 
 # Everything that could need attention: controls, formats, surrogates, non-characters, marks, odd separators.
-_SUSPECT = re.compile(
+_SUSPECTS = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0600-\u0605\u0610-\u061c\u064b-\u065f"
     "\u06d6-\u06ed\u070f\u0890\u0891\u08d3-\u0902\u0e31-\u0e4e\u115f\u1160\u17b4\u17b5\u180b-\u180f\u1ab0-\u1aff\u1dc0-\u1dff\u200b-\u200f"
     "\u2028-\u202f\u205f-\u2064\u2066-\u206f\u20d0-\u20ff\u3164\ud800-\udfff\ufdd0-\ufdef\ufe00-\ufe0f\ufe20-\ufe2f"
     "\ufeff\uffa0\ufff0-\uffff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d165-\U0001d1ad\U000e0000-\U0010ffff]"
 )
+
+
+@cache
+def _suspect() -> re.Pattern[str]:
+    # Compiled when it is needed: it takes as long as the rest of this module, and plain text never asks for it.
+    return re.compile(_SUSPECTS)
 
 
 def stand_in(char: str) -> str:
@@ -65,7 +72,7 @@ def displayable(text: str) -> str:
         text = text.replace("\r\n", "\n")
     if text.isascii() and text.isprintable():
         return text
-    if _SUSPECT.search(text) is None:
+    if _suspect().search(text) is None:
         return text
     out: list[str] = []
     marks = 0
