@@ -1,0 +1,95 @@
+"""The installed program in a real pseudo-terminal: colours and progress where they are wanted, and the app."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pyte
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.e2e
+
+
+def in_terminal(arguments: list[object], *, until: bytes = b"", keys: bytes = b"", **env: str) -> tuple[bytes, int]:
+    """What the program wrote, and its exit code. After `until` was seen, `keys` are typed."""
+    child, terminal = pty.fork()
+    if child == 0:
+        for name in ("CI", "NO_COLOR"):
+            os.environ.pop(name, None)
+        os.environ.update({"PYTHONPATH": str(ROOT), **env})
+        os.execv(sys.executable, [sys.executable, "-m", "agenteval_tui", *map(str, arguments)])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    written = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not select.select([terminal], [], [], 0.5)[0]:
+            continue
+        try:
+            got = os.read(terminal, 65536)
+        except OSError:
+            break
+        if not got:
+            break
+        written += got
+        if until and until in written and keys:
+            os.write(terminal, keys)
+            keys = b""
+    else:
+        os.kill(child, 9)
+    os.close(terminal)
+    return written, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def screen_of(written: bytes) -> list[str]:
+    screen = pyte.Screen(80, 200)
+    pyte.ByteStream(screen).feed(written)
+    return [line.rstrip() for line in screen.display if line.strip()]
+
+
+def test_progress_and_colours(suite: Path) -> None:
+    written, code = in_terminal(["run", suite, "--repeat", "5"], TERM="xterm-256color")
+    assert code == 1
+    assert b"\x1b[32m" in written
+    assert b"/10 " in written  # the line at the bottom, written over
+    lines = screen_of(written)
+    assert lines[0].startswith("✓ good  5/5")
+    assert not any("░" in line for line in lines)  # and gone at the end
+
+
+@pytest.mark.parametrize(
+    ("env", "colours"),
+    [
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1", "CI": "1"}, False),
+        ({"TERM": "xterm-256color", "CI": "1"}, True),
+    ],
+)
+def test_terminals_that_want_less(suite: Path, env: dict[str, str], colours: bool) -> None:
+    written, code = in_terminal(["run", suite], **env)
+    assert code == 1
+    assert (b"\x1b" in written) is colours
+    assert b"\x1b[2K" not in written
+
+
+def test_a_dumb_terminal_gets_no_app() -> None:
+    written, code = in_terminal([], TERM="dumb")
+    assert code == 2
+    assert b"needs a terminal" in written
+
+
+def test_no_verb_opens_the_app_on_the_suite(suite: Path) -> None:
+    written, code = in_terminal([suite], until=b"Orders", keys=b"\x11", TERM="xterm-256color")
+    assert b"Orders" in written
+    assert b"\x1b[?1049h" in written  # the alternate screen
+    assert b"\x1b[?1049l" in written  # and back
+    assert code == 0
