@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.lines import Cell, Line, left, width_of
 from agenteval_tui.tui.presenters.arguments import json_styles
@@ -20,6 +21,7 @@ MOST_MATCHES = 10_000
 SIGN = 1  # cells at the left edge, for the signs of evidence
 LABEL = 10  # cells of the column with roles
 TIMES = 9  # cells at the right edge, for durations
+_LONGEST_NOTE = 80
 _NARROW = 46  # below: roles stand above their text
 _ROOMY = 64  # from here: durations have a column of their own
 
@@ -217,7 +219,7 @@ class TranscriptDocument(BlockColumn):
             STYLES[mark.kind] + emphasis,
             weight=1 + mark.weight,
             signs=mark.kind != "hit" and not whole,
-            note=f"  {SIGNS[mark.kind]} {mark.note}" if mark.note and whole else "",
+            note=f"  {SIGNS[mark.kind]} {one_line(mark.note, _LONGEST_NOTE)}" if mark.note and whole else "",
             gutter=(SIGNS[mark.kind], SIGN_STYLES[mark.kind]),
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.lines import Cell
@@ -109,7 +110,7 @@ def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Bl
     elif message.content or not (message.reasoning or message.tool_calls):
         style = "dim" if message.role == "system" else ""
         yield Block(
-            ("message", index), message.role, _role_style(message.role), style, _FOLDED.get(message.role),
+            ("message", index), one_line(message.role, 9), _role_style(message.role), style, _FOLDED.get(message.role),
             _size(message.content), message.content, aside=timing, source=message,
         )  # fmt: skip
 

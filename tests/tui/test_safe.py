@@ -1,0 +1,206 @@
+"""No attack in foreign text reaches the terminal: read from what a real pseudo-terminal received."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App, ComposeResult
+from textual.color import Color
+from textual.widgets import Static
+
+from agenteval_tui.text.display import displayable
+from agenteval_tui.tui.safe import DisplaySafe, harmless, say
+
+# Every sequence carries 31337, so that it can be told from Textual's own.
+ATTACKS = {
+    "colour": "\x1b[31337m",
+    "cursor": "\x1b[31337;1H",
+    "clear": "\x1b[31337J",
+    "mode": "\x1b[?31337h",
+    "alternate screen": "\x1b[?1049;31337l",
+    "report": "\x1b[31337n",
+    "clipboard": "\x1b]52;c;31337=\x07",
+    "clipboard, ST": "\x1b]52;c;31337=\x1b\\",
+    "title": "\x1b]0;31337\x07",
+    "link": "\x1b]8;;http://31337/\x1b\\link\x1b]8;;\x1b\\",
+    "device control": "\x1bP31337\x1b\\",
+    "application": "\x1b_31337\x1b\\",
+    "privacy": "\x1b^31337\x1b\\",
+    "reset": "\x1bc31337",
+    "charset": "\x1b(031337",
+    "open": "\x1b]31337",
+    "C1 control": "\x9b31337m",
+    "C1 command": "\x9d0;31337\x9c",
+    "C1 device": "\x9031337\x9c",
+    "bell and friends": "\x07\x08\x0b\x0c\x0e\x0f\x7f\x0031337",
+    "carriage return": "seen\r31337",
+    "right to left": "\u202e31337\u202c",
+    "isolates": "\u2066\u206731337\u2069",
+    "marks": "\u200e\u200f\u061c31337",
+    "zero width": "z\u200be\u200cr\u200do\ufeff31337",
+    "soft hyphen": "so\xadft31337",
+    "tags": "\U000e0041\U000e007f31337",
+    "variation": "v\ufe0f\ufe0e\U000e010031337",
+    "zalgo": "Z\u0300\u0301\u0302\u0303\u0304\u0305\u0306\u0307" * 3 + "31337",
+    "separators": "a\u2028b\u2029c\x8531337",
+    "fillers": "\u115f\u1160\u3164\uffa031337",
+    "not a character": "\ufdd0\uffff\U0010ffff\ue00031337",
+    "surrogate": "\ud800\udc0031337",
+    "markup": "[red]31337[/red][@click=app.quit]go[/]",
+    "closing markup": "[/usr/bin][/]31337",
+}
+
+SOURCE = """
+from textual.app import App
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Static
+from agenteval_tui.grading.results import Span
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.tui.presenters.marks import Mark
+from agenteval_tui.tui.safe import DisplaySafe, say
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
+
+attacks = {attacks}
+FILTER = {filter}
+
+def transcript(text):
+    return Transcript(
+        (
+            Message("user", text + " in a message"),
+            Message("ro" + text, "as a role"),
+            Message("assistant", "", text + " in thoughts", (0, 1)),
+            Message("tool", text + " in a result", tool_call=0),
+            Message("tool", text + " from nowhere"),
+        ),
+        (
+            ToolCall("a", "name" + text, {{"key" + text: text, "in": [{{text: [text]}}], "at": text + "\\n"}}, "r"),
+            ToolCall("b", "broken", text, malformed=True),
+        ),
+        error=RunError("kind" + text, text, text),
+    )
+
+class Attacked(App):
+    def get_line_filters(self):
+        return [*super().get_line_filters(), *([DisplaySafe()] if FILTER else [])]
+
+    def compose(self):
+        with Horizontal():
+            yield TranscriptView()
+            with Vertical():
+                yield ConfigEditor()
+                # These two have forgotten to make their text displayable.
+                if FILTER:
+                    yield VirtualList()
+                    yield Static(markup=False)
+                yield Static("step 0", id="step", markup=False)
+
+    def on_mount(self):
+        self.left = list(attacks)
+        self.number = 0
+
+    def on_key(self, event):
+        if event.key != "f9":
+            return
+        text = self.left.pop(0)
+        view = self.query_one(TranscriptView)
+        marks = [Mark(Span("message", 0, 0, len(text)), "near")]
+        marks.append(Mark(Span("arguments", 0, path="key" + text), "miss", text))
+        view.show_transcript(transcript(text), marks=marks)
+        view.fold_all(False)
+        view.search(text)
+        view.show_raw(len(self.left) % 2 == 0)
+        editor = self.query_one(ConfigEditor)
+        editor.load('{{"' + text + '": "' + text + '"}}')
+        if FILTER:
+            self.query_one(VirtualList).set_source(Rows([("k" + text, ((text, ""), (text, "bold")))]))
+            self.query_one(Static).update(text)
+            self.clear_notifications()
+            say(self, text, title=text)
+        self.number += 1
+        self.query_one("#step", Static).update("step %d" % self.number)
+
+Attacked().run()
+"""
+
+# Sequences of a terminal: CSI, OSC and its like, two-character escapes.
+SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("filtered", [True, False], ids=["with the last defence", "widgets alone"])
+def test_no_attack_reaches_the_terminal(run_in_terminal: Callable[..., Any], filtered: bool) -> None:
+    source = SOURCE.format(attacks=ascii(list(ATTACKS.values())), filter=filtered)
+    with run_in_terminal(source, columns=90, rows=26) as terminal:
+        terminal.wait_for("step 0")
+        terminal.settle()
+        ours = {shape(found) for found in SEQUENCE.findall(terminal.written.decode("utf-8"))}
+        began: list[int] = []
+        for number, name in enumerate(ATTACKS, 1):
+            began.append(len(terminal.written))
+            terminal.send("\x1b[20~")
+            terminal.wait_for(f"step {number}")
+            terminal.settle(0.05)
+            assert "31337" in terminal.text, f"{name}: the harmless part is shown"
+        terminal.settle(1.0)
+        names = list(ATTACKS)
+        for found in SEQUENCE.finditer(terminal.written.decode("utf-8"), began[0]):
+            name = names[bisect_right(began, len(found.string[: found.start()].encode())) - 1]
+            assert "31337" not in found[0], f"{name}: {found[0]!r}"
+            assert shape(found[0]) in ours | {"\x1b[0;0H"}, f"{name}: {found[0]!r}"
+        rest = SEQUENCE.sub("", terminal.written.decode("utf-8")).replace("\r", "").replace("\n", "")
+        assert displayable(rest) == rest, [c for c in rest if displayable(c) != c][:9]
+        assert "\x1b" not in rest
+
+
+def shape(sequence: str) -> str:
+    return re.sub(r"\d+", "0", sequence) if not sequence.endswith("m") else "m"
+
+
+@given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("".join(ATTACKS.values()))), max_size=40))
+def test_the_filter_leaves_nothing_and_keeps_the_width(text: str) -> None:
+    style = Style(bold=True)
+    (filtered,) = DisplaySafe().apply([Segment(text, style)], Color(0, 0, 0))
+    assert displayable(filtered.text) == filtered.text
+    assert not set("\n\t") & set(filtered.text)
+    assert filtered.style == style
+    assert harmless(filtered.text) == filtered.text
+    if not any(cell_len(a + b) != cell_len(a) + cell_len(b) for a, b in pairwise(text)):
+        assert cell_len(filtered.text) == cell_len(text)
+
+
+def test_the_filter_lets_what_is_harmless_through_untouched() -> None:
+    for text in ("plain", "Grüße, 日本語 ✓ ◐ ▌", "e\u0301", "│ ▁▃▅"):
+        segment = Segment(text)
+        assert DisplaySafe().apply([segment], Color(0, 0, 0))[0] is segment
+    control = Segment("\x1b[1;1H", None, [])  # type: ignore[arg-type]
+    assert DisplaySafe().apply([control], Color(0, 0, 0))[0].text in ("\x1b[1;1H", "[1;1H")
+    assert DisplaySafe() == DisplaySafe()
+    assert len({DisplaySafe(), DisplaySafe()}) == 1
+
+
+async def test_a_notification_shows_markup_as_text() -> None:
+    class Saying(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Static("x")
+
+    app = Saying()
+    async with app.run_test() as pilot:
+        say(app, "[/usr/bin] is [red]no[/red] folder\x1b[2J" + "x" * 5000, title="[b]", severity="error")
+        await pilot.pause()
+        (note,) = list(app._notifications)
+        assert note.message.startswith("[/usr/bin] is [red]no[/red] folder␛[2Jxxx")
+        assert len(note.message) <= 600
+        assert note.severity == "error"
+        assert not note.markup
