@@ -51,7 +51,11 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
             _LAYOUT,
             [
                 (m.role, m.content, m.reasoning, m.tool_calls, m.tool_call, m.tool_call_id, m.name)
-                if m.reasoning or m.tool_calls or m.tool_call is not None or m.tool_call_id or m.name is not None
+                if m.reasoning
+                or m.tool_calls
+                or m.tool_call is not None
+                or m.tool_call_id is not None
+                or m.name is not None
                 else (m.role, m.content)
                 for m in transcript.messages
             ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from functools import lru_cache
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def is_alive(owner: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _host() -> str:
-    return socket.gethostname()
+    return os.uname().nodename
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ from typing import Any
 from agenteval_tui.history import schema
 from agenteval_tui.history.blobs import search_document, unpack_transcript
 from agenteval_tui.history.errors import HistoryError, explain, is_damage
-from agenteval_tui.history.operations import TOTAL_OF, planned_prompt
+from agenteval_tui.history.outcomes import TOTAL_OF, planned_prompt
 from agenteval_tui.text.identity import now_ms
 
 _OURS = (".db", ".sqlite", ".sqlite3", "")  # a file of another name may be anything: it is not moved

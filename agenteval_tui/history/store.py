@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.history import operations, queries, summaries
+from agenteval_tui.history import operations, outcomes, planning, queries, summaries
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_busy
@@ -94,19 +94,19 @@ class Store:
 
     def begin_execution(self, record: ExecutionRecord, runs: Sequence[PlannedRun]) -> Future[None]:
         """Store an execution as running, its runs as queued, and its criteria."""
-        return self._submit(operations.Begin(record, runs))
+        return self._submit(planning.Begin(record, runs))
 
     def add_runs(self, execution_id: str, runs: Sequence[PlannedRun]) -> Future[None]:
         """More planned runs of an execution."""
-        return self._submit(operations.AddRuns(execution_id, runs))
+        return self._submit(planning.AddRuns(execution_id, runs))
 
     def run_started(self, run_id: str, attempt: int, at_ms: int) -> Future[None]:
         """A run is running. Says nothing of a run that has ended."""
-        return self._submit(operations.Started(run_id, attempt, at_ms))
+        return self._submit(outcomes.Started(run_id, attempt, at_ms))
 
     def run_ended(self, ended: RunEnded) -> Future[None]:
         """Store a run's end with transcript and results. Of a run that had ended before, the new end replaces it."""
-        return self._submit(operations.End(ended))
+        return self._submit(outcomes.End(ended))
 
     def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), failed or interrupted."""

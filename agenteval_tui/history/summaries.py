@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from statistics import median
 from typing import Any
 
 from agenteval_tui.history.blobs import clean
@@ -41,6 +40,14 @@ def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, 
     return {test: _summary(test, rows, criteria.get(test, {})) for test, rows in runs.items()}
 
 
+def _median(numbers: list[float]) -> float | None:
+    # Not from `statistics`: that module takes longer to load than a first page to read.
+    ordered, half = sorted(numbers), len(numbers) // 2
+    if not ordered:
+        return None
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
 def _summary(test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary]) -> TestSummary:
     total, outcomes, started, durations, costs = zip(*runs, strict=True)
     measured = [one for one in durations if one is not None]
@@ -52,7 +59,7 @@ def _summary(test: str, runs: list[tuple[Any, ...]], criteria: dict[str, Criteri
         errors=outcomes.count("error"),
         recent=outcomes,
         last_ms=max((one for one in started if one is not None), default=None),
-        p50_ms=median(measured) if measured else None,
+        p50_ms=_median(measured),
         cost=sum(spent) / len(spent) if spent else None,
         criteria=criteria,
         total=total[0],

@@ -126,6 +126,7 @@ criteria = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(transcripts)
 def test_a_transcript_comes_back(one: Transcript) -> None:
     content_hash, data = pack_transcript(one)
@@ -133,6 +134,7 @@ def test_a_transcript_comes_back(one: Transcript) -> None:
     assert pack_transcript(unpack_transcript(data)) == (content_hash, data)
 
 
+@settings(deadline=None)
 @given(st.lists(criteria, max_size=3).map(tuple))
 def test_results_come_back(some: tuple[CriterionResult, ...]) -> None:
     back = unpack_results(pack_results(some))
@@ -140,6 +142,7 @@ def test_results_come_back(some: tuple[CriterionResult, ...]) -> None:
     assert all(type(result.outcome) is Outcome for result in back)
 
 
+@settings(deadline=None)
 @given(transcripts, texts)
 def test_what_is_searched_is_the_same_every_time(one: Transcript, prompt: str) -> None:
     # The index can only forget a run when it is told the very texts again.
@@ -150,6 +153,7 @@ def test_what_is_searched_is_the_same_every_time(one: Transcript, prompt: str) -
         text.encode("utf-8")
 
 
+@settings(deadline=None)
 @given(texts)
 def test_clean_changes_only_lone_surrogates(text: str) -> None:
     cleaned = clean(text)

@@ -1,0 +1,250 @@
+"""Writing that runs started and ended. Runs in the writer's thread, inside its transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval_tui.history.blobs import (
+    clean,
+    json_text,
+    pack_results,
+    pack_transcript,
+    search_document,
+    unpack_transcript,
+)
+from agenteval_tui.history.bulk import look_up, write_rows
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.rows import HEAD, RunEnded
+from agenteval_tui.history.writer import Totals
+
+# Which of an execution's totals a status counts in.
+TOTAL_OF = {
+    "passed": "passed",
+    "failed": "failed",
+    "error": "errors",
+    "skipped": "skipped",
+    "cancelled": "cancelled",
+    "needs_review": "needs_review",
+}
+_SPENT = ("input_tokens", "output_tokens", "cost")
+
+
+@dataclass(slots=True)
+class Started:
+    """A run left the queue."""
+
+    run_id: str
+    attempt: int
+    at_ms: int
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Only of a run that has not ended: a late message must not take an outcome away."""
+        start_runs(connection, [self])
+
+
+def start_runs(connection: sqlite3.Connection, started: Sequence[Started]) -> None:
+    """Many runs left the queue; of several messages about one run the last counts."""
+    last = {one.run_id: (one.run_id, one.attempt, one.at_ms) for one in started}
+    write_rows(
+        connection,
+        "WITH new AS ({rows}) UPDATE runs SET status = 'running', attempts = new.column2,"
+        " started_ms = coalesce(runs.started_ms, new.column3) FROM new"
+        " WHERE runs.uid = new.column1 AND runs.status IN ('queued', 'running', 'grading')",
+        list(last.values()),
+    )
+
+
+@dataclass(slots=True)
+class End:
+    """A run with its transcript and results."""
+
+    ended: RunEnded
+    hash: bytes = b""
+    transcript: bytes = b""
+    evidence: bytes = b""
+    document: tuple[str, str, str] = ("", "", "")
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        """Encode and compress."""
+        ended = self.ended
+        if ended.status not in TOTAL_OF:
+            raise HistoryError(f"a run can't end as {ended.status!r}")
+        transcript = ended.transcript
+        self.hash, self.transcript = pack_transcript(transcript)
+        self.evidence = pack_results(ended.results) if ended.results else b""
+        self.document = search_document(transcript, "")
+        self.calls = [
+            (
+                position,
+                clean(call.name),
+                clean(call.arguments) if isinstance(call.arguments, str) else json_text(call.arguments),
+                call.status,
+                call.duration_ms,
+            )
+            for position, call in enumerate(transcript.tool_calls)
+        ]
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Write the run; one that had ended already is replaced."""
+        end_runs(connection, totals, [self])
+
+
+def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]) -> None:
+    """Write runs that ended, each at most once. Of one that had ended before, the new end replaces the old."""
+    planned = {
+        uid: rest
+        for uid, *rest in (
+            row
+            for (text,) in look_up(
+                connection,
+                "SELECT json_group_array(json_array("
+                "uid, id, execution, test, plan, status, input_tokens, output_tokens, cost))"
+                " FROM runs WHERE uid IN {keys}",
+                [end.ended.run_id for end in ends],
+            )
+            for row in json.loads(text)
+        )
+    }
+    blobs = _store_transcripts(connection, ends)
+    criteria = _criterion_ids(connection, ends)
+    updates, results, evidence, documents = [], [], [], []
+    for end in ends:
+        ended, transcript = end.ended, end.ended.transcript
+        if ended.run_id not in planned:
+            raise HistoryError(f"there is no planned run {ended.run_id}")
+        run, execution, test, plan, was, *spent_before = planned[ended.run_id]
+        if was in TOTAL_OF:
+            withdraw(connection, totals, run, execution, test, was, spent_before)
+        usage, error = transcript.usage, transcript.error
+        updates.append(
+            (
+                run,
+                ended.status,
+                ended.score,
+                ended.started_ms,
+                ended.duration_ms,
+                ended.attempts,
+                ended.warnings,
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cost,
+                blobs[end.hash],
+                clean(transcript.final_output[:HEAD]),
+                clean(ended.why[:HEAD]),
+                clean(error.kind) if error else "",
+                clean(error.message) if error else "",
+            )
+        )
+        for position, one in enumerate(ended.results):
+            criterion = criteria.get(one.criterion_hash)
+            results.append(
+                (run, position, criterion, clean(one.criterion), one.outcome.value, one.score, clean(one.source))
+            )
+        if ended.results:
+            evidence.append((run, end.evidence))
+        prompt, answer, tools = end.document
+        documents.append((run, prompt or planned_prompt(connection, plan), answer, tools))
+        totals.add(execution, TOTAL_OF[ended.status], 1)
+        for column, number in zip(_SPENT, (usage.input_tokens, usage.output_tokens, usage.cost), strict=True):
+            if number is not None:
+                totals.add(execution, column, number)
+        if ended.status != "cancelled":
+            totals.tests[test] = totals.tests.get(test, 0) + 1
+    write_rows(connection, _UPDATE_RUNS, updates)
+    write_rows(
+        connection,
+        "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source) {rows}",
+        results,
+    )
+    write_rows(connection, "INSERT INTO evidence (run, data) {rows}", evidence)
+    # One by one: a statement for several rows makes FTS5 write a segment for each statement, at three times the cost.
+    connection.executemany("INSERT INTO search (rowid, prompt, answer, tools) VALUES (?, ?, ?, ?)", documents)
+
+
+_UPDATE_RUNS = (
+    "WITH new AS ({rows}) UPDATE runs SET status = new.column2, score = new.column3,"
+    " started_ms = coalesce(new.column4, runs.started_ms), duration_ms = new.column5, attempts = new.column6,"
+    " warnings = new.column7, input_tokens = new.column8, output_tokens = new.column9, cost = new.column10,"
+    " transcript = new.column11, output_head = new.column12, why = new.column13, error_kind = new.column14,"
+    " error_message = new.column15 FROM new WHERE runs.id = new.column1"
+)
+
+
+def _store_transcripts(connection: sqlite3.Connection, ends: Sequence[End]) -> dict[bytes, int]:
+    """The ids of the transcripts, by hash; those that are not stored yet are, with their tool calls."""
+    by_hash = {end.hash: end for end in ends}
+    ids: dict[bytes, int] = dict(
+        look_up(connection, "SELECT hash, id FROM transcripts WHERE hash IN {keys}", list(by_hash))
+    )
+    # The write lock is ours, so the next numbers are too.
+    found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transcripts'").fetchone()
+    number = int(found[0]) if found else 0
+    new, calls = [], []
+    for content_hash, end in by_hash.items():
+        if content_hash not in ids:
+            number += 1
+            ids[content_hash] = number
+            new.append((number, content_hash, end.transcript))
+            calls += [(number, *call) for call in end.calls]
+    write_rows(connection, "INSERT INTO transcripts (id, hash, data) {rows}", new)
+    write_rows(
+        connection,
+        "INSERT INTO tool_calls (transcript, position, name, arguments, status, duration_ms) {rows}",
+        calls,
+    )
+    return ids
+
+
+def _criterion_ids(connection: sqlite3.Connection, ends: Sequence[End]) -> dict[str, int]:
+    hashes = {result.criterion_hash for end in ends for result in end.ended.results} - {""}
+    return dict(look_up(connection, "SELECT hash, id FROM criteria WHERE hash IN {keys}", list(hashes)))
+
+
+def planned_prompt(connection: sqlite3.Connection, plan: int) -> str:
+    """The prompt that was planned; "" where the plan is lost."""
+    found = connection.execute("SELECT prompt FROM plans WHERE id = ?", (plan,)).fetchone()
+    return str(found[0]) if found else ""
+
+
+def withdraw(
+    connection: sqlite3.Connection,
+    totals: Totals,
+    run: int,
+    execution: int,
+    test: int,
+    status: str,
+    spent: Sequence[float | None],
+) -> None:
+    """Take an ended run's results, search entry and share of the totals away; its row stays."""
+    entry = stored_document(connection, run)
+    if entry is not None:
+        connection.execute(
+            "INSERT INTO search (search, rowid, prompt, answer, tools) VALUES ('delete', ?, ?, ?, ?)", (run, *entry)
+        )
+    connection.execute("DELETE FROM criterion_results WHERE run = ?", (run,))
+    connection.execute("DELETE FROM evidence WHERE run = ?", (run,))
+    totals.add(execution, TOTAL_OF[status], -1)
+    for column, number in zip(_SPENT, spent, strict=True):
+        if number is not None:
+            totals.add(execution, column, -number)
+    if status != "cancelled":
+        totals.tests[test] = totals.tests.get(test, 0) - 1
+
+
+def stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str, str] | None:
+    """The texts under which a run can be found, made anew from its transcript; None: it is not in the index."""
+    found = connection.execute(
+        "SELECT t.data, r.plan FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.id = ?", (run,)
+    ).fetchone()
+    if found is None:
+        return None
+    prompt, answer, tools = search_document(unpack_transcript(found[0]), "")
+    return prompt or planned_prompt(connection, found[1]), answer, tools
