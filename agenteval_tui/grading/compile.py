@@ -21,6 +21,7 @@ from agenteval_tui.transcripts.model import Transcript
 if TYPE_CHECKING:
     from agenteval_tui.grading.metrics.metric import Check, Metric
     from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
+    from agenteval_tui.grading.remote import RemoteMetric, RemoteRequest, Reply
     from agenteval_tui.grading.value import Value
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
@@ -39,6 +40,8 @@ class Pipeline:
     prototype: Prototype
     extract: Extract
     metrics: tuple[tuple[Metric, Check], ...]
+    remote: tuple[RemoteMetric, ...] = ()
+    """Those of the metrics that ask somebody."""
 
 
 class Checker:
@@ -78,32 +81,73 @@ class Checker:
         return self._variables
 
     def check(
-        self, transcript: Transcript, variables: Mapping[str, Any] | None = None, *, explain: bool = True
+        self,
+        transcript: Transcript,
+        variables: Mapping[str, Any] | None = None,
+        *,
+        explain: bool = True,
+        replies: Mapping[str, Reply] | None = None,
     ) -> CriterionResult:
         """What the criterion says of `transcript`.
 
         `explain=False` gives outcome, score and the metrics' scores only, without value and evidence: for grading
-        thousands at once.
+        thousands at once. `replies` are what judges and others said, by the hash of the question; a metric whose
+        questions are not answered there is an `error`.
         """
         try:
-            return self._check(transcript, variables or {}, explain)
+            return self._check(transcript, variables or {}, explain, replies)
         except (SlowPatternError, PlaceholderError) as problem:
             return self._error(str(problem))
         except Exception as problem:
             # A plug-in's mistake, or ours: it must not take the other results with it.
             return self._error(f"the check broke: {type(problem).__name__}: {problem}")
 
-    def _check(self, transcript: Transcript, variables: Mapping[str, Any], explain: bool) -> CriterionResult:
+    def requests(
+        self,
+        transcript: Transcript,
+        variables: Mapping[str, Any] | None = None,
+        replies: Mapping[str, Reply] | None = None,
+    ) -> tuple[RemoteRequest, ...]:
+        """What must be asked before `check` can give a verdict, without what `replies` answers already; never raises.
+
+        Empty for a criterion that asks nobody. After asking, ask this again: a reply may need a second question.
+        """
+        try:
+            pipeline = self._pipeline if self._pipeline is not None else self._fill(variables or {})
+            if isinstance(pipeline, str) or not pipeline.remote:
+                return ()
+            value = pipeline.extract(transcript)
+            if value is None:
+                return ()
+            context = self._context(variables or {}, False, replies)
+            found = [request for metric in pipeline.remote for request in metric.missing(value, context)]
+        except Exception:
+            return ()  # `check` meets the same, and says it
+        return tuple({request.hash: request for request in found}.values())
+
+    def _context(self, variables: Mapping[str, Any], explain: bool, replies: Mapping[str, Reply] | None) -> Context:
+        expected = self.spec.expected_value
+        if isinstance(expected, str) and "{{" in expected:
+            expected = fill(expected, variables, typed=True)
+        return Context(expected, variables, explain, replies)
+
+    def _check(
+        self,
+        transcript: Transcript,
+        variables: Mapping[str, Any],
+        explain: bool,
+        replies: Mapping[str, Reply] | None,
+    ) -> CriterionResult:
         pipeline = self._pipeline if self._pipeline is not None else self._fill(variables)
         if isinstance(pipeline, str):
             return self._error(pipeline)
         value = pipeline.extract(transcript)
         if value is None:
             return self._nothing(pipeline, transcript, explain)
-        context = Context(self.spec.expected_value, variables, explain)
+        context = self._context(variables, explain, replies)
         results = tuple([_run(metric, check, value, context) for metric, check in pipeline.metrics])
-        if explain:
-            return self._judged(pipeline, results, value)
+        if explain or pipeline.remote:
+            return self._judged(pipeline, results, value if explain else None)
         # Metrics give the same few result objects again and again when they need not explain.
         key = tuple(map(id, results))
         known = self._quick.get(key)
@@ -288,9 +332,11 @@ def _pipeline(prototype_class: str, value: Any) -> Pipeline:
     metrics = [_metric(number, one, problems) for number, one in enumerate(listed)]
     if problems or prototype is None:
         raise UnusableConfigError("; ".join(problems))
-    return Pipeline(
-        prototype, prototype.compile(), tuple((metric, metric.compile()) for metric in metrics if metric is not None)
-    )
+    from agenteval_tui.grading.remote import RemoteMetric
+
+    made = tuple((metric, metric.compile()) for metric in metrics if metric is not None)
+    remote = tuple(metric for metric in metrics if isinstance(metric, RemoteMetric))
+    return Pipeline(prototype, prototype.compile(), made, remote)
 
 
 def _metric(number: int, given: Any, problems: list[str]) -> Metric | None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.remote import Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +15,11 @@ class Context:
     """The criterion's expected value and the row's variables.
 
     `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
-    gives outcome and score only.
+    gives outcome and score only. `replies` holds what judges and other respondents said, by the hash of the question
+    (`grading.remote`); None: nobody was asked.
     """
 
     expected_value: Any = None
     variables: Mapping[str, Any] = field(default_factory=dict)
     explain: bool = True
+    replies: Mapping[str, Reply] | None = None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.remote import Reply
 
 
 def grade(
@@ -18,15 +21,18 @@ def grade(
     pass_threshold: float | None = None,
     *,
     explain: bool = True,
+    replies: Mapping[str, Reply] | None = None,
 ) -> Verdict:
-    """The verdict of all criteria. Never raises.
+    """The verdict of all criteria. Never raises. `replies`: what judges and others said (`grading.remote`).
 
     A transcript whose agent did not finish is not graded: outcome `error`, and every criterion is `skipped`.
     """
     if transcript.error is not None:
         reason = f"not graded: the agent did not finish ({transcript.error.kind}: {transcript.error.message})"
         return Verdict(Outcome.ERROR, None, tuple(_skipped(spec, reason) for spec in specs), 0, reason)
-    results = tuple([compile_criterion(spec).check(transcript, variables, explain=explain) for spec in specs])
+    results = tuple(
+        [compile_criterion(spec).check(transcript, variables, explain=explain, replies=replies) for spec in specs]
+    )
     return verdict_of(results, pass_threshold)
 
 

@@ -25,6 +25,15 @@ _BUILT_IN = {
     METRICS: {
         "TextMatch": "agenteval_tui.grading.metrics.text_match:TextMatch",
         "ToolCheck": "agenteval_tui.grading.metrics.tool_check:ToolCheck",
+        "Judge": "agenteval_tui.grading.metrics.judge:Judge",
+        "Faithfulness": "agenteval_tui.grading.metrics.judge_presets:Faithfulness",
+        "Relevance": "agenteval_tui.grading.metrics.judge_presets:Relevance",
+        "Groundedness": "agenteval_tui.grading.metrics.judge_presets:Groundedness",
+        "Safety": "agenteval_tui.grading.metrics.judge_presets:Safety",
+        "Handoff": "agenteval_tui.grading.metrics.judge_presets:Handoff",
+        "Similarity": "agenteval_tui.grading.metrics.similarity:Similarity",
+        "Human": "agenteval_tui.grading.metrics.human:Human",
+        "Python": "agenteval_tui.grading.metrics.python_function:Python",
     },
 }
 

@@ -1,0 +1,228 @@
+"""`Judge`: another agent says how good the value is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from agenteval_tui.grading.metrics.judge_prompt import (
+    conversation,
+    judge_messages,
+    prompt_of,
+    repair_messages,
+    tools_of,
+)
+from agenteval_tui.grading.metrics.judge_reply import Judgment, UnreadableError, read_judgment
+from agenteval_tui.grading.metrics.judge_scale import SCALES, NoScoreError, OffScaleError, Scale, ScaleName
+from agenteval_tui.grading.metrics.metric import Context, Finding
+from agenteval_tui.grading.placeholders import text_of
+from agenteval_tui.grading.remote import (
+    Asked,
+    AskKind,
+    RemoteMetric,
+    RemoteRequest,
+    Reply,
+    UnusableError,
+    replies_as_evidence,
+)
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+
+See = Literal["output", "prompt", "transcript", "tools", "expected"]
+
+_LINE = 300
+
+
+class Judge(RemoteMetric):
+    """Asks another agent, the judge, to score the value by criteria in words.
+
+    The judge gets a fixed prompt with the material marked as data, and answers as JSON with a score and its reasons.
+    An answer that can't be read is asked for once more; if that can't be read either, or a score is not on the scale,
+    the outcome is `error`, never a verdict.
+    """
+
+    asks: ClassVar[AskKind] = "chat"
+    given_criteria: ClassVar[str] = ""
+    """What a preset asks for, before the criteria of its user."""
+
+    criteria: str = Field("", description="What makes a good answer, in words. The judge scores by this.")
+    scale: ScaleName = Field("zero_to_one", description="What the judge answers with.")
+    dimensions: dict[str, str] | None = Field(
+        None, description="Aspects that get a score of their own, by name, each with what it asks for."
+    )
+    pass_threshold: float | None = Field(
+        None,
+        ge=0,
+        le=10,
+        description="The least score that passes: 0..1, or above 1 on the scale. Default 0.7 (one_to_five: 3.5).",
+    )
+    minimums: dict[str, float] | None = Field(
+        None, description="The least score of a dimension, on the scale itself; each must be reached."
+    )
+    reference: str | None = Field(
+        None, description="The right answer, for the judge to compare with. Default: the criterion's expected value."
+    )
+    see: Annotated[list[See], Field(min_length=1)] = Field(
+        default=["prompt", "output", "expected"],
+        description="What the judge gets to see. `expected` is the reference, where there is one.",
+    )
+    judge: str = Field("", description="The judge: the name of an agent. Default: what --judge names.")
+    votes: int = Field(1, ge=1, le=25, description="How often the judge is asked; the score is the median.")
+
+    @model_validator(mode="after")
+    def _on_the_scale(self) -> Self:
+        scale = self.the_scale
+        if self.pass_threshold is not None and self.pass_threshold > max(1.0, scale.high):
+            raise ValueError(
+                f"`pass_threshold` {self.pass_threshold:g} can't be reached: the scale is {scale.in_words}"
+            )
+        for name, least in (self.minimums or {}).items():
+            if name not in (self.dimensions or {}):
+                raise ValueError(f"`minimums` names {name!r}, which is none of the `dimensions`")
+            if not scale.low <= least <= scale.high:
+                raise ValueError(f"the minimum {least:g} of {name!r} is not on the scale ({scale.in_words})")
+        return self
+
+    @property
+    def the_scale(self) -> Scale:
+        """The scale's figures."""
+        return SCALES[self.scale]
+
+    @property
+    def target(self) -> str:
+        return self.judge
+
+    @property
+    def respondent(self) -> str:
+        return f"the judge {self.judge!r}" if self.judge else "the judge"
+
+    @property
+    def threshold(self) -> float:
+        """The least share 0..1 that passes."""
+        scale, given = self.the_scale, self.pass_threshold
+        if given is not None and given <= 1:
+            return given
+        return scale.share(scale.threshold if given is None else given)
+
+    def checks_nothing(self) -> bool:
+        return not (self.criteria.strip() or self.given_criteria or self.dimensions)
+
+    def findings(self) -> Iterator[Finding]:
+        if self.checks_nothing():
+            yield Finding("warning", "checks-nothing", "the judge has neither `criteria` nor `dimensions`")
+        if self.reference is not None and "expected" not in self.see:
+            yield Finding(
+                "warning", "without-effect", '`reference` is not shown: `see` has no "expected"', ("reference",)
+            )
+
+    def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
+        criteria = "\n\n".join(part for part in (self.given_criteria, self.criteria.strip()) if part)
+        messages = judge_messages(criteria, self.the_scale, self.dimensions or {}, self._material(value, context))
+        return tuple(
+            RemoteRequest("chat", self.judge, {"messages": messages, "vote": vote}) for vote in range(1, self.votes + 1)
+        )
+
+    def follow_up(self, request: RemoteRequest, reply: Reply) -> RemoteRequest | None:
+        try:
+            self._read(reply)
+        except UnreadableError as problem:
+            messages = repair_messages(request.payload["messages"], reply.raw, str(problem))
+            return RemoteRequest("chat", self.judge, {"messages": messages, "vote": request.payload["vote"]})
+        except OffScaleError:
+            pass
+        return None
+
+    def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
+        judgments: list[Judgment] = []
+        for number, one in enumerate(asked, 1):
+            which = f" (vote {number} of {len(asked)})" if len(asked) > 1 else ""
+            try:
+                judgments.append(self._read(one.last))
+            except UnreadableError as problem:
+                said = f"the judge's reply can't be read, neither the first nor the second{which}: {problem}"
+                return self.error(said, replies_as_evidence(asked))
+            except (OffScaleError, NoScoreError) as problem:
+                return self.error(f"the judge's score {problem}{which}", replies_as_evidence(asked))
+        if not judgments:
+            raise UnusableError("no judge was asked")
+        return self._result(judgments, asked)
+
+    def _read(self, reply: Reply) -> Judgment:
+        return read_judgment(reply.raw, self.the_scale, tuple(self.dimensions or ()))
+
+    def _result(self, judgments: Sequence[Judgment], asked: Sequence[Asked]) -> MetricResult:
+        scale = self.the_scale
+        raw = median(one.score for one in judgments)
+        share = scale.share(raw)
+        reached = share >= self.threshold - 1e-9
+        limit = scale.written(scale.low + self.threshold * (scale.high - scale.low))
+        closest = min(judgments, key=lambda one: abs(one.score - raw))
+        needs = "reaches" if reached else "is below"
+        said = f"the judge gave {scale.written(raw)}, which {needs} {limit}"
+        if closest.reasoning:
+            said += f": {_line(closest.reasoning)}"
+        evidence = [Evidence("score", reached, said, f">= {limit}", _figure(scale, raw))]
+        low = []
+        for name in self.dimensions or ():
+            figure = median(one.dimensions[name] for one in judgments)
+            least = (self.minimums or {}).get(name)
+            passed = None if least is None else figure >= least - 1e-9
+            reason = f"{name}: {scale.written(figure)}"
+            if least is not None:
+                reason += f", {'at least' if passed else 'below the minimum'} {least:g}"
+            if passed is False:
+                low.append(reason)
+            expected = None if least is None else f">= {least:g}"
+            evidence.append(Evidence(f"dimensions.{name}", passed, reason, expected, _figure(scale, figure)))
+        evidence.extend(_words(scale, judgments, asked))
+        reason = said if not reached else "; ".join(low)
+        return self.result(reached and not low, share, tuple(evidence), reason)
+
+    def _material(self, value: Value, context: Context) -> list[tuple[str, str]]:
+        reference = self.reference
+        if reference is None and context.expected_value is not None:
+            reference = text_of(context.expected_value)
+        makers: dict[str, Any] = {
+            "output": lambda: ("the answer to be judged", value.text),
+            "prompt": lambda: ("what the agent was asked", prompt_of(value.transcript)),
+            "transcript": lambda: ("the whole conversation", conversation(value.transcript)),
+            "tools": lambda: ("the agent's tool calls and their results", tools_of(value.transcript)),
+            "expected": lambda: ("the expected answer (reference)", reference),
+        }
+        wanted = [name for name in dict.fromkeys(self.see) if name != "expected" or reference is not None]
+        if not wanted:
+            raise UnusableError("the judge would see nothing: there is no reference, and `see` names nothing else")
+        return [makers[name]() for name in wanted]
+
+
+def _words(scale: Scale, judgments: Sequence[Judgment], asked: Sequence[Asked]) -> Iterator[Evidence]:
+    """What the judge said, whole; and with several votes, how far they lie apart."""
+    many = len(judgments) > 1
+    if many:
+        scores = [one.score for one in judgments]
+        listed = ", ".join(f"{score:.4g}" for score in scores)
+        spread = max(scores) - min(scores)
+        said = f"{len(scores)} votes: {listed}; median {median(scores):.4g}, spread {spread:.4g}"
+        yield Evidence("votes", None, said, found=scores)
+    for number, (one, its) in enumerate(zip(judgments, asked, strict=True), 1):
+        which = f"[{number}]" if many else ""
+        model = f" ({its.last.model})" if its.last.model else ""
+        repaired = ", read at the second try" if its.repair is not None else ""
+        if one.reasoning or repaired:
+            said = f"the judge{model}{repaired}: {_line(one.reasoning) or 'no reasons given'}"
+            yield Evidence(f"reasoning{which}", None, said, found=one.reasoning)
+        for name, texts in (("strengths", one.strengths), ("weaknesses", one.weaknesses)):
+            if texts:
+                yield Evidence(f"{name}{which}", None, _line("; ".join(texts)), found=list(texts))
+
+
+def _figure(scale: Scale, score: float) -> Any:
+    return bool(score) if scale.name == "pass_fail" and score in (0, 1) else score
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"

@@ -1,0 +1,88 @@
+"""The scales of a judge: what a score may be, and how it becomes a figure 0..1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ScaleName = Literal["pass_fail", "zero_to_one", "one_to_five", "zero_to_ten"]
+
+_TRUE = {"true", "pass", "passed", "yes"}
+_FALSE = {"false", "fail", "failed", "no"}
+
+
+class OffScaleError(ValueError):
+    """A number that is not on the scale."""
+
+
+class NoScoreError(ValueError):
+    """Something that is no score at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Scores from `low` to `high`. `threshold` is what passes where nothing else is said, on the scale itself."""
+
+    name: str
+    low: float
+    high: float
+    threshold: float
+    in_words: str
+    example: str
+
+    def read(self, given: Any) -> float:
+        """The score in what a judge wrote. Raises `OffScaleError`, or `NoScoreError` when it is no score.
+
+        `"false"` is false. A number may stand in quotes.
+        """
+        if self.name == "pass_fail" and isinstance(given, str) and given.strip().lower() in _TRUE | _FALSE:
+            return 1.0 if given.strip().lower() in _TRUE else 0.0
+        if isinstance(given, bool):
+            if self.name == "pass_fail":
+                return float(given)
+            raise NoScoreError(f"{str(given).lower()} is no number")
+        number = _number(given)
+        if number is None:
+            raise NoScoreError(f"{_short(given)} is no score")
+        if not self.low <= number <= self.high or (self.name == "pass_fail" and number not in (0, 1)):
+            raise OffScaleError(f"{number:g} is not on the scale ({self.in_words})")
+        return number
+
+    def share(self, score: float) -> float:
+        """The score as a figure 0..1."""
+        return (score - self.low) / (self.high - self.low)
+
+    def written(self, score: float) -> str:
+        """The score as people say it: "4 of 1..5", "pass"."""
+        if self.name == "pass_fail" and score in (0, 1):
+            return "pass" if score else "fail"
+        return f"{score:.4g} of {self.low:g}..{self.high:g}"
+
+
+SCALES: dict[str, Scale] = {
+    "pass_fail": Scale("pass_fail", 0, 1, 0.7, "true or false", "true"),
+    "zero_to_one": Scale("zero_to_one", 0, 1, 0.7, "a number from 0 to 1", "0.85"),
+    "one_to_five": Scale("one_to_five", 1, 5, 3.5, "a number from 1 to 5", "4"),
+    "zero_to_ten": Scale("zero_to_ten", 0, 10, 7, "a number from 0 to 10", "8"),
+}
+
+
+def _number(given: Any) -> float | None:
+    if isinstance(given, str):
+        try:
+            given = float(given.strip())
+        except ValueError:
+            return None
+    if not isinstance(given, int | float):
+        return None
+    try:
+        number = float(given)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _short(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,90 @@
+"""`Similarity`: how close the value's meaning is to another text's, by embeddings."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from agenteval_tui.grading.metrics.metric import Context
+from agenteval_tui.grading.placeholders import text_of
+from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteRequest, Reply, UnusableError
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import quoted
+
+
+class Similarity(RemoteMetric):
+    """Compares meanings: the cosine of the two texts' embeddings must reach `min`. The score is the cosine.
+
+    Embeddings come from a server (`/embeddings` of any OpenAI-compatible one) or from a model on this machine. Without
+    either the outcome is an error; `Lexical` compares words instead, and needs neither.
+    """
+
+    asks: ClassVar[AskKind] = "embed"
+
+    to: str | None = Field(None, description="The text to compare with. Default: the criterion's expected value.")
+    min: float = Field(0.8, ge=-1, le=1, description="The least cosine that passes.")
+    embedder: str = Field(
+        "",
+        description='An agent of kind `openai`, or a kind of embedder ("minilm"). Default: an agent called embedder.',
+    )
+
+    @property
+    def target(self) -> str:
+        return self.embedder
+
+    def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
+        to = self._to(context)
+        if not value.text.strip():
+            return ()
+        return tuple(RemoteRequest("embed", self.embedder, {"text": text}) for text in (value.text, to))
+
+    def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
+        to = self._to(context)
+        if not asked:
+            reason = "the value is empty: it has no meaning to compare"
+            return self.result(False, 0.0, (Evidence("similarity", False, reason, to, value.text),), reason)
+        (left, note), (right, other_note) = (_vector(one.last) for one in asked)
+        if len(left) != len(right):
+            raise UnusableError(f"the embedder gave vectors of different lengths: {len(left)} and {len(right)}")
+        cosine = _cosine(left, right)
+        passed = cosine >= self.min - 1e-9
+        model = f" ({asked[0].last.model})" if asked[0].last.model else ""
+        sign = ">=" if passed else "<"
+        reason = f"the meanings are alike to {cosine:.3f} {sign} {self.min:g}{model}; compared with {quoted(to, 80)}"
+        notes = [note] * bool(note) + [other_note] * bool(other_note)
+        evidence = [Evidence("similarity", passed, reason, f">= {self.min:g}", round(cosine, 6))]
+        evidence.extend(Evidence("note", None, one) for one in dict.fromkeys(notes))
+        return self.result(passed, min(1.0, max(0.0, cosine)), tuple(evidence), "" if passed else reason)
+
+    def _to(self, context: Context) -> str:
+        to = self.to
+        if to is None and context.expected_value is not None:
+            to = text_of(context.expected_value)
+        if to is None or not to.strip():
+            raise UnusableError("there is nothing to compare with: give `to`, or the criterion an expected_value")
+        return to
+
+
+def _vector(reply: Reply) -> tuple[list[float], str]:
+    """The vector and the embedder's note in a reply. Raises `UnusableError`."""
+    try:
+        given: Any = json.loads(reply.raw)
+        vector = [float(one) for one in given["vector"]]
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise UnusableError("the embedder's reply can't be read: there is no vector in it") from None
+    if not vector or not all(map(math.isfinite, vector)):
+        raise UnusableError("the embedder's reply can't be read: its vector is empty, or holds what is no number")
+    return vector, str(given.get("note", ""))
+
+
+def _cosine(left: Sequence[float], right: Sequence[float]) -> float:
+    """Raises `UnusableError` where a vector has no direction."""
+    length = math.sqrt(math.fsum(x * x for x in left)) * math.sqrt(math.fsum(x * x for x in right))
+    if not length or not math.isfinite(length):
+        raise UnusableError("the embedder gave a vector of zeros: it has no direction to compare")
+    return max(-1.0, min(1.0, math.fsum(x * y for x, y in zip(left, right, strict=True)) / length))
