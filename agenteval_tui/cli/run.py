@@ -162,7 +162,12 @@ def execute(
 
     plan = make_plan(loaded, options, user_agents=load_agents(places.config_dir()), store=store)
     out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
-    progress = RunProgress(out, store.results)
+
+    def remedy_of(run: str) -> str:
+        error = store.transcript(run).error
+        return error.mend if error is not None else ""
+
+    progress = RunProgress(out, store.results, remedy_of)
     ended, interrupted = run_to_end(_run(plan, store, progress))
     progress.close()
     row = store.execution(plan.execution_id)

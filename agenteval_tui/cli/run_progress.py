@@ -24,12 +24,21 @@ class _Test:
 
 
 class RunProgress:
-    """A watcher of an execution that prints. `results_of` gives the criterion results of a run that has ended."""
+    """A watcher of an execution that prints.
 
-    def __init__(self, out: Output, results_of: Callable[[str], Sequence[CriterionResult]]) -> None:
+    Of a run that has ended, `results_of` gives the criterion results, `remedy_of` what to do about its error.
+    """
+
+    def __init__(
+        self,
+        out: Output,
+        results_of: Callable[[str], Sequence[CriterionResult]],
+        remedy_of: Callable[[str], str] = lambda run: "",
+    ) -> None:
         self.view = ExecutionView()
         self._out = out
         self._results_of = results_of
+        self._remedy_of = remedy_of
         self._tests: list[_Test] = []
         self._next = 0
 
@@ -106,7 +115,8 @@ class RunProgress:
             which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}"
             self._out.line("    ", (f"{which}: {alike[0].status}", style), (f"  {alike[0].ref.run}", "dim"))
             if error:
-                self._out.line("      ", one_line(error, 400))
+                remedy = self._remedy_of(alike[0].ref.run)
+                self._out.line("      ", one_line(error, 400), (f" ({one_line(remedy, 200)})" if remedy else "", "dim"))
             else:
                 print_failures(self._out, self._results_of(alike[0].ref.run), 6)
 

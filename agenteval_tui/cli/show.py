@@ -101,8 +101,6 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
                 "dim",
             ),
         )
-        if row.error_message:
-            out.line((f"{row.error_kind}: {row.error_message}", "broken"))
         out.line()
     print_transcript(out, transcript)
     if not only_transcript and results:
@@ -129,7 +127,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
             failed = "  (failed)" if call.status == "error" else ""
             out.line(f"   → {one_line(call.name)} {one_line(arguments_text(call))}", (failed, "bad"))
     if transcript.error is not None:
-        out.line((f"{transcript.error.kind}: {transcript.error.message}", "broken"))
+        mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
+        out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
     calls = plural(len(transcript.tool_calls), "tool call")
     out.line((f"{plural(len(transcript.messages), 'message')}, {calls}", "dim"))
 

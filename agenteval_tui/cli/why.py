@@ -25,16 +25,18 @@ def command(invocation: Invocation, reference: str, as_json: bool) -> int:
     with invocation.store() as store:
         row = store.run(run_ref)
         results = list(store.results(row.id))
+        error = store.transcript(row.id).error
     chosen = [_chosen(results, wanted, row.id)] if wanted else results
     if as_json:
         invocation.out.json([result_to_json(result) for result in chosen])
         return 0
     out = invocation.out
     out.line((f"{one_line(row.test_name)}: {row.status}", "bold"), (f"  {row.id}", "dim"))
-    if row.error_message:
-        out.line((f"the agent did not finish: {row.error_kind}: {row.error_message}", "broken"))
+    if error is not None:
+        mend = f" ({error.mend})" if error.mend else ""
+        out.line((f"the agent did not finish: {error.kind}: {error.message}{mend}", "broken"))
     print_facts(out, explain(chosen), 0)
-    if not chosen and not row.error_message:
+    if not chosen and error is None:
         out.line("no criterion was applied to this run")
     return 0
 

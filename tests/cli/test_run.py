@@ -145,6 +145,11 @@ def test_an_unreachable_agent_is_an_error_with_a_remedy(cli, suite: Path, tmp_pa
     assert result.code == 3
     assert result.out.startswith("! good")
     assert "127.0.0.1:9" in result.out
+    assert "base_url" in result.out  # what to do about it
+    run = cli("show", "last", "--json").json("results")["runs"][0]
+    assert run["error"]["kind"] == "connection"
+    for verb in ("show", "why"):
+        assert "base_url" in cli(verb, run["run"]).out
     assert "Traceback" not in result.out + result.err
 
 
