@@ -126,6 +126,12 @@ class RunScreen(FrameScreen):
         self.query_one("#keys", LineBlock).show(self._key_lines)
         self._say_end(view)
 
+    def show_view(self, view: ExecutionView) -> None:
+        """Show what a watcher knows of an execution."""
+        self._begin(view)
+        self._dirty.add("")
+        self._repaint()
+
     def _begin(self, view: ExecutionView) -> None:
         self._view = view
         self._grid = RunGrid(view)
