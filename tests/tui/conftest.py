@@ -98,10 +98,11 @@ class Terminal:
         while self.read(quiet):
             pass
 
-    def bytes_for(self, keys: str, quiet: float = 0.3) -> int:
-        """How many bytes the program writes in answer to `keys`."""
+    def bytes_for(self, keys: str, quiet: float = 0.25) -> int:
+        """How many bytes the program writes in answer to `keys`: until nothing came for `quiet` seconds."""
         self.send(keys)
-        total = len(self.read(1.0))
+        select.select([self.fd], [], [], 5.0)
+        total = 0
         while more := len(self.read(quiet)):
             total += more
         return total

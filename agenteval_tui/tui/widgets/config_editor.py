@@ -87,6 +87,7 @@ class ConfigEditor(QuietTextArea):
         self._comparing = False
         self._painted: dict[int, Strip] = {}
         self._palette: Palette | None = None
+        self._base: Style | None = None
         super().__init__(
             text,
             soft_wrap=False,
@@ -246,8 +247,13 @@ class ConfigEditor(QuietTextArea):
 
     def notify_style_update(self) -> None:
         """The theme or the styles changed."""
-        self._palette = None
+        self._palette = self._base = None
         super().notify_style_update()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Several lines: what they all need is looked up once."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Line `y` of the widget."""
@@ -257,7 +263,7 @@ class ConfigEditor(QuietTextArea):
     def _paint(self, y: int) -> Strip:
         self._refreshed()
         width = self.scrollable_content_region.width
-        base = self.rich_style
+        base = self._base or self.rich_style
         row = y + self.scroll_offset.y
         if row >= self.document.line_count:
             return Strip.blank(width, base)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
@@ -101,6 +102,8 @@ class TranscriptView(ScrollView, can_focus=True):
         self._raw = False
         self._document: TranscriptDocument | None = None
         self._palette: Palette | None = None
+        self._base: Style | None = None
+        self._selected: Selection | None = None
         self._folded_all = False
 
     # What is shown
@@ -342,7 +345,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         """The theme or the styles changed."""
-        self._palette = None
+        self._palette = self._base = None
         super().notify_style_update()
 
     def watch_cursor(self, old: int, new: int) -> None:
@@ -372,10 +375,16 @@ class TranscriptView(ScrollView, can_focus=True):
         self.set_reactive(ScrollView.scroll_target_y, new_value)
         super().watch_scroll_y(old_value, new_value)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Several lines: what they all need is looked up once."""
+        self._base = self.rich_style
+        self._selected = self.text_selection
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Line `y` of the widget."""
         width = self._width()
-        base = self.rich_style
+        base = self._base or self.rich_style
         if self._palette is None:
             self._palette = palette_of(self)
         document = self.document
@@ -391,7 +400,7 @@ class TranscriptView(ScrollView, can_focus=True):
         text = thrifty(self._palette.strip(document.line(row), width).apply_style(base), width)
         # The bar is a segment of its own, so that moving it repaints one cell a row.
         strip = Strip.join([bar, text])
-        selection = self.text_selection
+        selection = self._selected
         if selection is not None and (span := selection.get_span(row)) is not None:
             strip = self._with_selection(strip, *span)
         return strip.apply_offsets(0, row)

@@ -145,6 +145,7 @@ class VirtualList(ScrollView, can_focus=True):
         self.cursor_width = cursor_width
         self._empty = tuple(empty)
         self._palette: Palette | None = None
+        self._base: Style | None = None
         self._told: tuple[int, str] | None = None
         self.set_reactive(VirtualList.cursor, 0 if self._count else -1)
 
@@ -280,7 +281,7 @@ class VirtualList(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         """The theme or the styles changed."""
-        self._palette = None
+        self._palette = self._base = None
         super().notify_style_update()
 
     def on_mount(self) -> None:
@@ -300,10 +301,15 @@ class VirtualList(ScrollView, can_focus=True):
         """The cursor's row looks different without the focus."""
         self._refresh_row(self.cursor)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Several lines: what they all need is looked up once."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Line `y` of the widget."""
         width = self.scrollable_content_region.width
-        base = self.rich_style
+        base = self._base or self.rich_style
         if self._palette is None:
             self._palette = palette_of(self)
         index = y + self.scroll_offset.y
