@@ -73,6 +73,29 @@ def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> Miss | N
     return Miss(found.start + offset, found.end + offset, found.reason, found.likeness)
 
 
+def text_difference(expected: str, got: str) -> int:
+    """The first character that differs; the length of the shorter text when it is the beginning of the other."""
+    for at, (left, right) in enumerate(zip(expected, got, strict=False)):
+        if left != right:
+            return at
+    return min(len(expected), len(got))
+
+
+def would_match(expected: str, got: str) -> str:
+    """The fewest normalisations that make two texts equal, in words ("ignoring case and ..."); "" when none do."""
+    if len(expected) > TEXT_LIMIT or len(got) > TEXT_LIMIT:
+        return ""
+    if got.strip() == expected:
+        return "without the white space around it"
+    if _folded(expected, range(len(_STEPS))) != _folded(got, range(len(_STEPS))):
+        return ""
+    for size in range(1, len(_STEPS) + 1):
+        for steps in combinations(range(len(_STEPS)), size):
+            if _folded(expected, steps) == _folded(got, steps):
+                return " and ".join(_STEPS[number][0] for number in steps)
+    return ""
+
+
 def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> Miss | None:
     """The needle is there, but not at the place where it must be."""
     if ignore_case and len(text.lower()) == len(text):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from agenteval_tui.grading.metrics.matchers import type_of
-from agenteval_tui.grading.metrics.tool_scoring import CompiledToolCheck, Expected, Tool, arguments_of
+from agenteval_tui.grading.metrics.tool_differences import differences, in_words
+from agenteval_tui.grading.metrics.tool_nearest import Nearest, nearest_calls
+from agenteval_tui.grading.metrics.tool_scoring import CompiledToolCheck, Tool
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.words import count, listed, nth, shown
 from agenteval_tui.transcripts.model import ToolCall
@@ -14,7 +15,7 @@ from agenteval_tui.transcripts.model import ToolCall
 _SPANS = 50
 _CALLS = 100
 _LONG = 2000
-_ALIKE = 70.0
+_NEAREST = 5  # expected calls of one entry that are said with their nearest actual call
 
 Numbered = list[tuple[int, ToolCall]]
 
@@ -23,11 +24,15 @@ def evidence_of(check: CompiledToolCheck, calls: tuple[ToolCall, ...]) -> Iterat
     """A line for each tool's usage, for each of its calls' arguments, for each forbidden tool."""
     if check.none_at_all:
         yield _none_at_all(calls)
+    # What is nearest is looked for only where something is missing or wrong.
+    right = check.score(calls)[1]
+    paired = () if right else nearest_calls(check.tools, calls)
     for number, tool in enumerate(check.tools):
         own = [(index, call) for index, call in enumerate(calls) if call.name == tool.name]
-        yield _usage(number, tool, own, calls)
+        nearest = [one for one in paired if one.tool == number and one.call is not None]
+        yield _usage(number, tool, own, calls, nearest)
         if tool.expected is not None:
-            yield from _arguments(number, tool, own)
+            yield from _arguments(number, tool, own, nearest)
     for number, name in enumerate(check.forbidden):
         yield _forbidden(number, name, calls)
 
@@ -47,7 +52,7 @@ def _none_at_all(calls: tuple[ToolCall, ...]) -> Evidence:
     )
 
 
-def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...]) -> Evidence:
+def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], nearest: list[Nearest]) -> Evidence:
     name = f"tools[{number}].usage"
     spans = tuple(Span("tool", index) for index, _ in own[:_SPANS])
     wanted = _wanted(tool)
@@ -56,13 +61,18 @@ def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...]) 
         if not tool.required:
             reason = f"{tool.name} was not called, and need not be"
             return Evidence(name, True, reason, wanted, 0, group="usage")
-        reason, near = _never_called(tool.name, calls)
+        reason, near = _never_called(tool, calls, nearest)
         return Evidence(name, False, reason, wanted, 0, near=near, group="usage")
     said = f"{tool.name} was called {_times(times)}"
     passed = tool.usage(times) == 1.0
     if not passed:
         said += f", expected {wanted}"
-    return Evidence(name, passed, said, wanted, times, spans, group="usage")
+    others = [one for one in nearest if not one.same_name and one.call is not None]
+    if passed or not others:
+        return Evidence(name, passed, said, wanted, times, spans, group="usage")
+    said += f"; perhaps {listed([_named(one, tool, calls) for one in others[:_NEAREST]])} was meant"
+    near = tuple(Span("tool", one.call or 0) for one in others)
+    return Evidence(name, passed, said, wanted, times, spans, near, group="usage")
 
 
 def _wanted(tool: Tool) -> str:
@@ -80,22 +90,31 @@ def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def _never_called(name: str, calls: tuple[ToolCall, ...]) -> tuple[str, tuple[Span, ...]]:
-    reason = f"{name} was never called"
+def _never_called(tool: Tool, calls: tuple[ToolCall, ...], nearest: list[Nearest]) -> tuple[str, tuple[Span, ...]]:
+    reason = f"{tool.name} was never called"
     if not calls:
         return f"{reason}: the agent called no tool", ()
-    from rapidfuzz import fuzz
+    if not nearest:
+        return f"{reason}; called were {listed(list(dict.fromkeys(call.name for call in calls)))}", ()
+    name = calls[nearest[0].call or 0].name
+    times = sum(call.name == name for call in calls)
+    hint = ", which differs only in case" if name.lower() == tool.name.lower() else ""
+    reason += f"; nearest {name}{hint} ({count(times, 'call')})"
+    if tool.expected:
+        wrong = nearest[0].differences
+        own = "with the expected arguments" if not wrong else "; ".join(one.said for one in wrong)
+        reason += f", {own}"
+    return reason, tuple(Span("tool", one.call or 0) for one in nearest)[:_SPANS]
 
-    names = list(dict.fromkeys(call.name for call in calls))
-    best = max(names, key=lambda other: fuzz.ratio(other.lower(), name.lower()))
-    if fuzz.ratio(best.lower(), name.lower()) < _ALIKE:
-        return f"{reason}; called were {listed(names)}", ()
-    spans = tuple(Span("tool", index) for index, call in enumerate(calls) if call.name == best)[:_SPANS]
-    hint = ", which differs only in case" if best.lower() == name.lower() else ""
-    return f"{reason}; nearest {best}{hint} ({count(len(spans), 'call')})", spans
+
+def _named(one: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> str:
+    said = f"call {(one.call or 0) + 1}, {calls[one.call or 0].name}"
+    if tool.expected:
+        said += " with the expected arguments" if not one.differences else ""
+    return said
 
 
-def _arguments(number: int, tool: Tool, own: Numbered) -> Iterator[Evidence]:
+def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -> Iterator[Evidence]:
     expected = {one.name: one.said for one in tool.expected or ()}
     name = f"tools[{number}].arguments"
     if not own:
@@ -106,7 +125,10 @@ def _arguments(number: int, tool: Tool, own: Numbered) -> Iterator[Evidence]:
     judged = [(position, index, call, tool.right(call)) for position, (index, call) in enumerate(own, start=1)]
     # An agent that ran wild made thousands of calls: the wrong ones are said first, the rest is counted.
     told = judged if len(judged) <= _CALLS else sorted(judged, key=lambda one: one[3])[:_CALLS]
-    for position, index, call, right in sorted(told, key=lambda one: one[0]):
+    nearest = [one for one in nearest if one.same_name][:_NEAREST]
+    # Where no call is right, the one that comes nearest is what a person should read first.
+    closest = {one.call for one in nearest} if not any(right for *_, right in judged) else set()
+    for position, index, call, right in sorted(told, key=lambda one: (one[1] not in closest, one[0])):
         condition = name if len(own) == 1 else f"{name}[{position}]"
         said = f"the call of {tool.name}" if len(own) == 1 else f"the {nth(position)} call of {tool.name}"
         if right:
@@ -116,10 +138,27 @@ def _arguments(number: int, tool: Tool, own: Numbered) -> Iterator[Evidence]:
         else:
             reason, spans = _differences(said, tool, index, call)
         yield Evidence(condition, right, reason, expected, _kept(call.arguments), spans, group="arguments")
+    if len(own) > 1 and not all(right for *_, right in judged):
+        places = {index: position for position, index, *_ in judged}
+        for one in nearest:
+            yield _paired(number, tool, one, places[one.call or 0])
     if len(told) < len(judged):
         wrong = sum(not right for *_, right in judged) - sum(not right for *_, right in told)
         rest = f"{count(len(judged) - len(told), 'more call')} of {tool.name}, {wrong} of them with other arguments"
         yield Evidence(f"{name}[more]", wrong == 0, rest, expected, None, group="arguments")
+
+
+def _paired(number: int, tool: Tool, one: Nearest, position: int) -> Evidence:
+    """Which of several calls an expected call is, or is nearest to: said beside the verdict, not part of it."""
+    call = f"the {nth(position)} call of {tool.name}"
+    wanted = "the expected call" if tool.least <= 1 else f"the {nth(one.slot + 1)} expected call"
+    expected = {argument.name: argument.said for argument in tool.expected or ()}
+    place = (Span("tool", one.call or 0),)
+    name = f"tools[{number}].nearest" if tool.least <= 1 else f"tools[{number}].nearest[{one.slot + 1}]"
+    if not one.differences:
+        return Evidence(name, None, f"{wanted} is {call}", expected, None, place)
+    reason = f"nearest to {wanted}: {in_words(call, one.differences)}"
+    return Evidence(name, None, reason, expected, None, near=place)
 
 
 def _kept(arguments: Any) -> Any:
@@ -128,62 +167,10 @@ def _kept(arguments: Any) -> Any:
 
 
 def _differences(said: str, tool: Tool, index: int, call: ToolCall) -> tuple[str, tuple[Span, ...]]:
-    given = arguments_of(call)
-    if given is None:
-        what = "are not valid JSON" if call.malformed else f"are no object but {type_of(call.arguments)}"
-        return f"the arguments of {said} {what}: {shown(call.arguments)}", (Span("tool", index),)
-    expected = tool.expected or ()
-    wrong = [one for one in expected if one.name in given and not one.holds(given[one.name])]
-    missing = [one for one in expected if one.name not in given]
-    additional = [] if tool.additional else tool.additional_names(given)
-    spans = tuple(Span("arguments", index, path=name) for name in (*(one.name for one in wrong), *additional)) or (
-        Span("tool", index),
-    )
-    if len(wrong) == 1 and not missing and not additional:
-        return f"{said} differs only in {wrong[0].name}: {_expected_got(wrong[0], given)}", spans
-    parts = [f"{one.name}: {_expected_got(one, given)}" for one in wrong]
-    parts += [_missing(one, given, additional) for one in missing]
-    parts += [f"{name} = {shown(given[name], 40)} is not expected" for name in additional]
-    if len(parts) == 1:
-        return f"{said} differs only in its arguments: {parts[0]}", spans
-    return f"{said} differs in {count(len(parts), 'argument')}: {'; '.join(parts)}", spans
-
-
-def _expected_got(one: Expected, given: Mapping[str, Any]) -> str:
-    got = given[one.name]
-    return f"expected {one.said}, got {shown(got)}{_would_match(one, got)}"
-
-
-def _would_match(one: Expected, got: Any) -> str:
-    """What little change of the value would make it right: case, white space around it, its type."""
-    if isinstance(got, str):
-        if one.holds(got.strip()):
-            return " (would match without the white space around it)"
-        if len(one.matchers) == 1 and one.matchers[0].plain and one.said.lower() == shown(got).lower():
-            return " (would match ignoring case)"
-        as_number = _number(got)
-        if as_number is not None and one.holds(as_number):
-            return " (a string instead of a number)"
-    elif isinstance(got, int | float) and not isinstance(got, bool) and one.holds(str(got)):
-        return " (a number instead of a string)"
-    return ""
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _missing(one: Expected, given: Mapping[str, Any], additional: list[str]) -> str:
-    said = f"{one.name} is missing (expected {one.said})"
-    # A name that is written differently: the value is there under another name.
-    squeezed = one.name.replace("_", "").replace("-", "").lower()
-    for name in additional:
-        if name.replace("_", "").replace("-", "").lower() == squeezed or one.holds(given[name]):
-            return f"{said}, perhaps it is {name} = {shown(given[name], 40)}"
-    return said
+    found = differences(tool, call)
+    given = [one for one in found if one.kind in ("differs", "extra")]
+    spans = tuple(Span("arguments", index, path=one.path) for one in given) or (Span("tool", index),)
+    return in_words(said, found), spans
 
 
 def _forbidden(number: int, name: str, calls: tuple[ToolCall, ...]) -> Evidence:

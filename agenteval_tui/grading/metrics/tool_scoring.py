@@ -22,10 +22,11 @@ CAP = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One named argument: any of its matchers will do."""
+    """One named argument: any of its matchers will do. `values` are the matchers as they are written."""
 
     name: str
     matchers: tuple[Matcher, ...]
+    values: tuple[Any, ...] = ()
 
     def holds(self, value: Any) -> bool:
         """Whether `value` is right."""
@@ -50,11 +51,13 @@ class Tool:
         self.expected: tuple[Expected, ...] | None = None
         if data.arguments is not None:
             listed = data.arguments if isinstance(data.arguments, list) else [data.arguments]
-            values: dict[str, list[Matcher]] = {}
+            values: dict[str, list[Any]] = {}
             for one in listed:
                 for name, value in one.items():
-                    values.setdefault(name, []).append(compile_matcher(value))
-            self.expected = tuple(Expected(name, tuple(matchers)) for name, matchers in values.items())
+                    values.setdefault(name, []).append(value)
+            self.expected = tuple(
+                Expected(name, tuple(map(compile_matcher, written)), tuple(written)) for name, written in values.items()
+            )
         self._names = frozenset(one.name for one in self.expected or ())
 
     def usage(self, calls: int) -> float:
@@ -114,7 +117,7 @@ class CompiledToolCheck:
         from agenteval_tui.grading.metrics.tool_evidence import evidence_of
 
         evidence = tuple(evidence_of(self, calls))
-        missed = [one for one in evidence if not one.passed]
+        missed = [one for one in evidence if one.passed is False]
         reason = missed[0].reason if missed else ""
         if len(missed) > 1:
             reason += f" (and {len(missed) - 1} more)"
