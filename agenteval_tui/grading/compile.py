@@ -21,7 +21,8 @@ from agenteval_tui.transcripts.model import Transcript
 if TYPE_CHECKING:
     from agenteval_tui.grading.metrics.metric import Check, Metric
     from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
-    from agenteval_tui.grading.remote import RemoteMetric, RemoteRequest, Reply
+    from agenteval_tui.grading.questions import RemoteRequest, Reply
+    from agenteval_tui.grading.remote import RemoteMetric
     from agenteval_tui.grading.value import Value
     from agenteval_tui.uxon.diagnostics import Diagnostic
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.remote import Reply
+    from agenteval_tui.grading.questions import Reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
-    from agenteval_tui.grading.remote import Reply
+    from agenteval_tui.grading.questions import Reply
 
 
 def grade(

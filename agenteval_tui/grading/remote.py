@@ -7,77 +7,16 @@ the same question has the same hash, so a stored result can be shown and scored 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar
 
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.metrics.metric import Metric
+from agenteval_tui.grading.questions import Asked, AskKind, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
 from agenteval_tui.grading.value import Value
-from agenteval_tui.text.identity import content_hash
 
-AskKind = Literal["chat", "embed", "call", "person"]
-
-
-@dataclass(frozen=True)
-class RemoteRequest:
-    """One question. `payload` is JSON data; the hash over all fields is its identity.
-
-    `chat`: `messages` [{role, content}] and `vote` (counts from 1) for the agent `target` ("": the default judge).
-    `embed`: `text` for the embedder `target`. `call`: `target` is `module:function`, `payload` what it is called with.
-    `person`: `question` and what it is about.
-    """
-
-    kind: AskKind
-    target: str
-    payload: Mapping[str, Any]
-
-    @cached_property
-    def hash(self) -> str:
-        """32 hexadecimal digits; equal for equal questions."""
-        return content_hash(self.to_json())
-
-    def to_json(self) -> dict[str, Any]:
-        """The request as JSON data."""
-        return {"kind": self.kind, "target": self.target, "payload": dict(self.payload)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> RemoteRequest:
-        """What `to_json` gave. Raises KeyError when a part is missing."""
-        return cls(data["kind"], data["target"], data["payload"])
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back, as it came. `raw` is a judge's text, or JSON text for the other kinds.
-
-    `error`: no reply was had, and why, in one line; `raw` is then empty or what came before it broke.
-    """
-
-    raw: str = ""
-    model: str = ""
-    error: str = ""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: float | None = None
-    at_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with its reply; where the reply could not be used and a second one was asked for, that too."""
-
-    request: RemoteRequest
-    reply: Reply
-    repair: RemoteRequest | None = None
-    repaired: Reply | None = None
-
-    @property
-    def last(self) -> Reply:
-        """The reply that counts."""
-        return self.reply if self.repaired is None else self.repaired
+__all__ = ["AskKind", "Asked", "RemoteMetric", "RemoteRequest", "Reply", "UnusableError", "replies_as_evidence"]
 
 
 class UnusableError(Exception):

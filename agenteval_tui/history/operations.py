@@ -12,6 +12,7 @@ from typing import Any
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.outcomes import TOTAL_OF, End, Started, end_runs, start_runs, withdraw
+from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.text.identity import now_ms
 
@@ -125,6 +126,7 @@ class DeleteExecution:
         for run, test, status, *spent, _ in rows:
             if status in TOTAL_OF:
                 withdraw(connection, totals, run, execution, test, status, spent)
+        forget_runs(connection, [row[0] for row in rows])
         connection.execute("DELETE FROM runs WHERE execution = ?", (execution,))
         for transcript in {row[-1] for row in rows if row[-1] is not None}:
             if connection.execute("SELECT 1 FROM runs WHERE transcript = ?", (transcript,)).fetchone() is None:

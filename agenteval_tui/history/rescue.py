@@ -240,6 +240,9 @@ def _complete(target: sqlite3.Connection) -> None:
     _never_again(target)
     for table, owner in (("criterion_results", "run"), ("evidence", "run"), ("tool_calls", "transcript")):
         target.execute(f"DELETE FROM {table} WHERE {owner} NOT IN (SELECT id FROM {owner}s)")
+    target.execute(
+        "DELETE FROM run_replies WHERE run NOT IN (SELECT id FROM runs) OR reply NOT IN (SELECT id FROM judge_replies)"
+    )
     recount(target)
 
 
@@ -247,7 +250,16 @@ def _never_again(target: sqlite3.Connection) -> None:
     """Numbers of lost rows must not be given to new ones: what still names them would then speak of something else."""
     for table, mentions in (
         ("executions", (("runs", "execution"), ("baselines", "execution"), ("imports", "execution"))),
-        ("runs", (("criterion_results", "run"), ("evidence", "run"), ("labels", "run"), ("baselines", "run"))),
+        (
+            "runs",
+            (
+                ("criterion_results", "run"),
+                ("evidence", "run"),
+                ("labels", "run"),
+                ("baselines", "run"),
+                ("run_replies", "run"),
+            ),
+        ),
         ("transcripts", (("runs", "transcript"), ("tool_calls", "transcript"))),
     ):
         highest = max(

@@ -90,7 +90,21 @@ _FIRST = (
         prompt, answer, tools, content='', columnsize=0, tokenize="unicode61 remove_diacritics 2")""",
 )
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, "the first tables", _FIRST),)
+# What was asked of judges, embedders and others: question and raw reply, so that no result must be asked for again.
+_REPLIES = (
+    """CREATE TABLE judge_replies (
+        id INTEGER PRIMARY KEY, request TEXT NOT NULL, answerer TEXT NOT NULL, data BLOB NOT NULL,
+        model TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '', input_tokens INTEGER, output_tokens INTEGER,
+        cost REAL, at_ms INTEGER NOT NULL)""",
+    "CREATE INDEX judge_replies_by_request ON judge_replies (request, answerer)",
+    "CREATE TABLE run_replies (run INTEGER NOT NULL, reply INTEGER NOT NULL, PRIMARY KEY (run, reply)) WITHOUT ROWID",
+    "CREATE INDEX run_replies_by_reply ON run_replies (reply)",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(1, "the first tables", _FIRST),
+    Migration(2, "the replies of judges", _REPLIES),
+)
 
 
 def newest() -> int:

@@ -14,10 +14,12 @@ from typing import Any, TypeVar
 
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import operations, outcomes, planning, queries, summaries
+from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_busy
 from agenteval_tui.history.opening import Opened, mark_damaged, open_file
+from agenteval_tui.history.replies import Label, StoredReply
 from agenteval_tui.history.rows import (
     Counts,
     ExecutionRecord,
@@ -30,7 +32,7 @@ from agenteval_tui.history.rows import (
 )
 from agenteval_tui.history.writer import Operation, Writer
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Transcript, Usage
 
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
@@ -107,6 +109,16 @@ class Store:
     def run_ended(self, ended: RunEnded) -> Future[None]:
         """Store a run's end with transcript and results. Of a run that had ended before, the new end replaces it."""
         return self._submit(outcomes.End(ended))
+
+    def keep_replies(self, run_id: str, replies: Sequence[StoredReply]) -> Future[None]:
+        """Store what judges and others said of a run, with the questions; what it had before stays."""
+        return self._submit(reply_rows.KeepReplies(run_id, replies))
+
+    def label(
+        self, run_id: str, rating: int, *, criterion_hash: str = "", comment: str = "", who: str = ""
+    ) -> Future[None]:
+        """A person's verdict, 1 to 5, on a run or on one criterion of it. Earlier ones are kept; the last counts."""
+        return self._submit(reply_rows.AddLabel(Label(run_id, rating, criterion_hash, comment, who)))
 
     def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), failed or interrupted."""
@@ -224,6 +236,26 @@ class Store:
         """The criterion results with metrics and evidence; () while there are none. AgentevalError: no such run."""
         data = self._read(lambda c: queries.evidence_blob(c, run_id))
         return () if data is None else self._unpacked(unpack_results, data)
+
+    def replies(self, run_id: str) -> tuple[StoredReply, ...]:
+        """What judges and others said of a run, oldest first."""
+        return tuple(self.replies_of([run_id]).get(run_id, ()))
+
+    def replies_of(self, run_ids: Sequence[str]) -> dict[str, list[StoredReply]]:
+        """What judges and others said of runs, by run id; runs of which nothing was asked are left out."""
+        return self._read(lambda c: reply_rows.replies_of(c, run_ids))
+
+    def known_reply(self, request_hash: str, answerer: str) -> StoredReply | None:
+        """What this answerer said to this question the last time that it gave an answer."""
+        return self._read(lambda c: reply_rows.known_reply(c, request_hash, answerer))
+
+    def labels(self, run_ids: Sequence[str] | None = None) -> list[Label]:
+        """People's verdicts on these runs (None: on all), oldest first."""
+        return self._read(lambda c: reply_rows.labels_of(c, run_ids))
+
+    def judge_usage(self, execution_id: str) -> tuple[int, Usage]:
+        """How many replies of judges and others an execution rests on, and their tokens and cost."""
+        return self._read(lambda c: reply_rows.judge_usage(c, execution_id))
 
     def criterion(self, content_hash: str) -> dict[str, Any] | None:
         """The version of a criterion with this hash, as JSON; None: never stored."""

@@ -1,0 +1,122 @@
+"""What judges said, and people's labels: kept with the run, once, and gone with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from history_made import ended, planned, record
+
+from agenteval_tui.grading.remote import RemoteRequest, Reply
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.replies import Label, StoredReply
+from agenteval_tui.history.store import Store
+
+RUN = "EXECUTION-1-RUN-{:05}"
+
+
+def reply(
+    text: str = '{"score": 1}', answerer: str = "judge-a", prompt: str = "Is it \ud800 right?", **more: object
+) -> StoredReply:
+    request = RemoteRequest("chat", "judge", {"messages": [{"role": "user", "content": prompt}], "vote": 1})
+    values: dict[str, object] = {"model": "m", "input_tokens": 100, "output_tokens": 10, "cost": 0.25, "at_ms": 5_000}
+    return StoredReply(request, answerer, Reply(text, **{**values, **more}))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    store.begin_execution(record(), [planned(n) for n in range(3)])
+    for number in range(3):
+        store.run_ended(ended(number))
+    store.end_execution("EXECUTION-1", "finished").result()
+    return store
+
+
+def test_replies_come_back_as_they_were(filled: Store) -> None:
+    first, second = reply("Nice \x1b[31m"), reply(error="no connection", prompt="other")
+    filled.keep_replies(RUN.format(0), [first, second]).result()
+    assert filled.replies(RUN.format(0)) == (first, second)
+    assert filled.replies(RUN.format(1)) == ()
+    assert filled.replies(RUN.format(0))[0].request.hash == first.request.hash
+
+
+def test_a_reply_that_several_runs_rest_on_is_stored_once(filled: Store) -> None:
+    filled.keep_replies(RUN.format(0), [reply()])
+    filled.keep_replies(RUN.format(1), [reply()])
+    filled.keep_replies(RUN.format(1), [reply()]).result()
+    number, usage = filled.judge_usage("EXECUTION-1")
+    assert (number, usage.input_tokens, usage.output_tokens, usage.cost) == (1, 100, 10, 0.25)
+    assert set(filled.replies_of([RUN.format(n) for n in range(3)])) == {RUN.format(0), RUN.format(1)}
+    with sqlite3.connect(filled.path) as connection:
+        assert connection.execute("SELECT count(*) FROM judge_replies").fetchone() == (1,)
+
+
+def test_known_replies_are_of_the_same_answerer_and_no_errors(filled: Store) -> None:
+    one = reply()
+    filled.keep_replies(RUN.format(0), [one, reply(error="gone", at_ms=6_000)]).result()
+    assert filled.known_reply(one.request.hash, "judge-a") == one
+    assert filled.known_reply(one.request.hash, "judge-b") is None
+    assert filled.known_reply("0" * 32, "judge-a") is None
+    newer = reply('{"score": 0}', at_ms=9_000)
+    filled.keep_replies(RUN.format(1), [newer]).result()
+    assert filled.known_reply(one.request.hash, "judge-a") == newer
+
+
+def test_what_is_deleted_takes_its_replies_and_labels_along(filled: Store) -> None:
+    filled.begin_execution(record("EXECUTION-2"), [planned(0, "EXECUTION-2")])
+    filled.keep_replies(RUN.format(0), [reply(), reply(prompt="only here")])
+    filled.keep_replies("EXECUTION-2-RUN-00000", [reply()])
+    filled.label(RUN.format(0), 2)
+    filled.delete_execution("EXECUTION-1").result()
+    assert filled.labels() == []
+    assert len(filled.replies("EXECUTION-2-RUN-00000")) == 1
+    with sqlite3.connect(filled.path) as connection:
+        assert connection.execute("SELECT count(*) FROM judge_replies").fetchone() == (1,)
+
+
+def test_a_run_that_ends_anew_keeps_its_replies(filled: Store) -> None:
+    filled.keep_replies(RUN.format(0), [reply()])
+    filled.run_ended(ended(0, passed=False)).result()
+    assert filled.replies(RUN.format(0)) == (reply(),)
+
+
+def test_labels(filled: Store) -> None:
+    filled.label(RUN.format(0), 2, criterion_hash="hash-a", comment="rude", who="kim")
+    filled.label(RUN.format(1), 5).result()
+    first, second = filled.labels()
+    assert (first.run_id, first.rating, first.criterion_hash, first.comment, first.who) == (
+        RUN.format(0),
+        2,
+        "hash-a",
+        "rude",
+        "kim",
+    )
+    assert first.at_ms > 0
+    assert filled.labels([RUN.format(1)]) == [second]
+    assert isinstance(second, Label)
+    assert second.criterion_hash == ""
+
+
+@pytest.mark.parametrize(
+    ("run", "rating", "criterion"),
+    [("nobody", 3, ""), (RUN.format(0), 0, ""), (RUN.format(0), 6, ""), (RUN.format(0), 3, "x")],
+)
+def test_labels_that_fit_nothing_are_refused(filled: Store, run: str, rating: int, criterion: str) -> None:
+    with pytest.raises(HistoryError):
+        filled.label(run, rating, criterion_hash=criterion).result()
+    assert filled.labels() == []
+
+
+def test_a_file_of_the_first_version_is_brought_up(tmp_path: Path) -> None:
+    from agenteval_tui.history import schema
+
+    path = tmp_path / "old.db"
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        schema.migrate(connection, upto=1)
+    connection.close()
+    with Store.open(path) as store:
+        assert "from version 1 to " in store.notices[0]
+        store.begin_execution(record(), [planned(0)])
+        store.keep_replies(RUN.format(0), [reply()]).result()
+        assert store.replies(RUN.format(0)) == (reply(),)
