@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, model_validator
+
+from agenteval_tui.uxon import facts
 
 
 class NullError(ValueError):
@@ -37,3 +39,9 @@ class Properties(BaseModel):
 @dataclass(frozen=True, slots=True)
 class RegexText:
     """The string is a regular expression (`grading.patterns`): the editor checks and colours it as one."""
+
+
+# For a field's `json_schema_extra`: what recordings know of what stands there, so that the editor can offer it.
+TOOL_NAMES: Final[dict[str, Any]] = {"facts": facts.TOOL_NAME}
+TOOL_ARGUMENTS: Final[dict[str, Any]] = {"facts": facts.TOOL_ARGUMENTS}
+ANSWER_TEXTS: Final[dict[str, Any]] = {"facts": facts.ANSWER_TEXT}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Sequence
 from functools import cache
+from inspect import get_annotations
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel
@@ -61,8 +62,15 @@ def object_type(model: type[BaseModel], name: str | None = None) -> ObjectType:
     return ObjectType(
         name or model.__name__,
         " ".join((model.__doc__ or "").split()),
-        tuple(_property(field_name, field) for field_name, field in model.model_fields.items()),
+        tuple(_property(field_name, field) for field_name, field in _own_first(model)),
+        extra=model.model_config.get("extra") == "allow",
     )
+
+
+def _own_first(model: type[BaseModel]) -> list[tuple[str, FieldInfo]]:
+    """What every metric has (name, weight) comes after what makes this one."""
+    owner = {name: place for place, base in reversed(list(enumerate(model.__mro__))) for name in get_annotations(base)}
+    return sorted(model.model_fields.items(), key=lambda pair: owner.get(pair[0], 0))
 
 
 def property_names(model: type[BaseModel]) -> list[str]:
@@ -103,6 +111,8 @@ def _property(name: str, field: FieldInfo) -> Property:
         " ".join((field.description or "").split()),
         default,
         tuple(names[1:]),
+        str(extra.get("facts", "")) if isinstance(extra := field.json_schema_extra, dict) else "",
+        tuple(field.examples or ()),
     )
 
 

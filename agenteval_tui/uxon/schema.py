@@ -49,7 +49,11 @@ class UnionType:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of an object. `aliases` are other names that are accepted without a word."""
+    """A property of an object. `aliases` are other names that are accepted without a word.
+
+    `facts` says what was seen of what stands here, at any depth below: one of `uxon.facts`' names, or "".
+    `examples` are values worth offering here: for the property, an item of its list, or a value of its map.
+    """
 
     name: str
     type: Type
@@ -57,6 +61,8 @@ class Property:
     doc: str = ""
     default: Any = None
     aliases: tuple[str, ...] = ()
+    facts: str = ""
+    examples: tuple[Any, ...] = ()
 
 
 def _as_it_is(name: str) -> str:

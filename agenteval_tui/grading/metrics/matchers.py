@@ -12,6 +12,20 @@ from agenteval_tui.grading.words import shown
 Holds = Callable[[Any], bool]
 
 NAMES = ("$any", "$contains", "$ignore_case", "$regex", "$one_of", "$gt", "$gte", "$lt", "$lte", "$not", "$type")
+MATCHER_EXAMPLES: list[Any] = [
+    {"$any": True},
+    {"$contains": ""},
+    {"$ignore_case": ""},
+    {"$regex": ""},
+    {"$one_of": []},
+    {"$gt": 0},
+    {"$gte": 0},
+    {"$lt": 1},
+    {"$lte": 1},
+    {"$not": ""},
+    {"$type": "string"},
+]
+"""One of each matcher, as an editor offers them."""
 TYPES = ("string", "number", "boolean", "array", "object", "null")
 
 

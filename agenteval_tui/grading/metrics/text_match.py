@@ -8,6 +8,7 @@ from pydantic import Field
 
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.text_conditions import Condition, conditions_of
+from agenteval_tui.grading.properties import ANSWER_TEXTS
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
 
@@ -21,19 +22,31 @@ class TextMatch(Metric):
     share of the groups whose conditions all hold. Upper and lower case matter unless the name says `ignore_case`.
     """
 
-    equals: str | None = Field(None, description="The whole text is exactly this.")
-    equals_ignore_case: str | None = Field(None, description="The whole text is this; case does not matter.")
-    contains: str | None = Field(None, description="This stands somewhere in the text.")
-    contains_ignore_case: str | None = Field(
-        None, description="This stands somewhere in the text; case does not matter."
+    equals: str | None = Field(None, description="The whole text is exactly this.", json_schema_extra=ANSWER_TEXTS)
+    equals_ignore_case: str | None = Field(
+        None, description="The whole text is this; case does not matter.", json_schema_extra=ANSWER_TEXTS
     )
-    contains_all: list[str] | None = Field(None, description="Each of these stands somewhere in the text.")
-    contains_any: list[str] | None = Field(None, description="At least one of these stands in the text.")
-    not_contains_any: list[str] | None = Field(None, description="None of these stands in the text.")
-    starts_with: str | None = Field(None, description="The text begins with this.")
-    starts_with_any: list[str] | None = Field(None, description="The text begins with one of these.")
-    ends_with: str | None = Field(None, description="The text ends with this.")
-    ends_with_any: list[str] | None = Field(None, description="The text ends with one of these.")
+    contains: str | None = Field(None, description="This stands somewhere in the text.", json_schema_extra=ANSWER_TEXTS)
+    contains_ignore_case: str | None = Field(
+        None, description="This stands somewhere in the text; case does not matter.", json_schema_extra=ANSWER_TEXTS
+    )
+    contains_all: list[str] | None = Field(
+        None, description="Each of these stands somewhere in the text.", json_schema_extra=ANSWER_TEXTS
+    )
+    contains_any: list[str] | None = Field(
+        None, description="At least one of these stands in the text.", json_schema_extra=ANSWER_TEXTS
+    )
+    not_contains_any: list[str] | None = Field(
+        None, description="None of these stands in the text.", json_schema_extra=ANSWER_TEXTS
+    )
+    starts_with: str | None = Field(None, description="The text begins with this.", json_schema_extra=ANSWER_TEXTS)
+    starts_with_any: list[str] | None = Field(
+        None, description="The text begins with one of these.", json_schema_extra=ANSWER_TEXTS
+    )
+    ends_with: str | None = Field(None, description="The text ends with this.", json_schema_extra=ANSWER_TEXTS)
+    ends_with_any: list[str] | None = Field(
+        None, description="The text ends with one of these.", json_schema_extra=ANSWER_TEXTS
+    )
 
     def check(self, value: Value, context: Context) -> MetricResult:
         return self.compile()(value, context)

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from pydantic import AliasChoices, Field, field_validator
 
-from agenteval_tui.grading.metrics.matchers import errors_in
+from agenteval_tui.grading.metrics.matchers import MATCHER_EXAMPLES, errors_in
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.properties import Properties
+from agenteval_tui.grading.properties import TOOL_ARGUMENTS, TOOL_NAMES, Properties
 from agenteval_tui.grading.results import MetricResult
 from agenteval_tui.grading.value import Value
 
@@ -17,7 +17,7 @@ from agenteval_tui.grading.value import Value
 class ToolCheckData(Properties):
     """What is expected of one tool: how often it is called, and with which arguments."""
 
-    name: str = Field(min_length=1, description="The tool's name, as the agent calls it.")
+    name: str = Field(min_length=1, description="The tool's name, as the agent calls it.", json_schema_extra=TOOL_NAMES)
     required: bool = Field(True, description="Whether the tool must be called at all.")
     min_calls: int | None = Field(
         None, ge=0, description="At least so many calls. Without it: 1 if the tool is required, else 0."
@@ -28,6 +28,8 @@ class ToolCheckData(Properties):
         description="The arguments of each call: names with the expected value (any JSON), or a matcher such as "
         '{"$any": true}, {"$contains": "x"}, {"$regex": "..."}, {"$one_of": [...]}, {"$gte": 1}. As a list of '
         "objects an argument may stand there several times: any of its values will do.",
+        examples=MATCHER_EXAMPLES,
+        json_schema_extra=TOOL_ARGUMENTS,
     )
     allow_additional_arguments: bool = Field(
         False, description="Whether the agent may give other arguments than those in `arguments`."
@@ -61,7 +63,9 @@ class ToolCheck(Metric):
         validation_alias=AliasChoices("tools", "tool"),
         description="The tools that are expected, one entry a tool.",
     )
-    forbidden_tools: list[str] | None = Field(None, description="Tools that must not be called.")
+    forbidden_tools: list[str] | None = Field(
+        None, description="Tools that must not be called.", json_schema_extra=TOOL_NAMES
+    )
     tool_call_forbidden: bool = Field(False, description="No tool may be called at all.")
 
     def checks_nothing(self) -> bool:

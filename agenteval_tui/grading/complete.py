@@ -1,0 +1,30 @@
+"""Completion and hover of a config: the schema of its prototype class, and what recordings know."""
+
+from __future__ import annotations
+
+from agenteval_tui.grading.schema import config_schema
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.uxon.complete import Completion, complete
+from agenteval_tui.uxon.facts import NO_FACTS, Facts
+from agenteval_tui.uxon.hover import Hover, hover
+
+
+def complete_config(text: str, offset: int, prototype_class: str, facts: Facts = NO_FACTS) -> tuple[Completion, ...]:
+    """What can be written at `offset` (characters, 0-based) of a config text, best first.
+
+    Nothing for a prototype class that is not known: `diagnose` says so. Labels may hold foreign text, raw.
+    """
+    try:
+        schema = config_schema(prototype_class)
+    except AgentevalError:
+        return ()
+    return complete(text, offset, schema, facts)
+
+
+def hover_config(text: str, offset: int, prototype_class: str) -> Hover | None:
+    """What is known of the name or value at `offset`; None where there is nothing to say."""
+    try:
+        schema = config_schema(prototype_class)
+    except AgentevalError:
+        return None
+    return hover(text, offset, schema)

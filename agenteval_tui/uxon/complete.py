@@ -1,0 +1,293 @@
+"""What can be written at the cursor: names, values and variants out of the schema, and facts out of recordings.
+
+The piece at the cursor is replaced by a mark and the text is read again: the parser survives whatever is broken
+around it, so the mark is found where the value or name will be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.uxon import skeleton
+from agenteval_tui.uxon.cursor import Cursor, cursor_at
+from agenteval_tui.uxon.expect import expected, shown
+from agenteval_tui.uxon.facts import ANSWER_TEXT, NO_FACTS, TOOL_ARGUMENTS, TOOL_NAME, Facts
+from agenteval_tui.uxon.parse import parse
+from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type
+from agenteval_tui.uxon.skeleton import Skeleton
+from agenteval_tui.uxon.spot import Spot, discriminator, flat, given, objects_of, properties_of, spot_at
+from agenteval_tui.uxon.strings import quote
+from agenteval_tui.uxon.tree import Node
+
+MOST_ITEMS = 100
+
+Kind = Literal["property", "value", "type", "tool", "argument", "example", "text"]
+
+_MARK = "\ue000completion\ue000"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One thing that can be written at the cursor.
+
+    `label` is what a list shows, `kind` where it comes from, `detail` the first sentence of its documentation or what
+    type it is. `edits` change the text the completion was made for, and `cursor` is the offset in the changed text.
+    `order` is the place in the list, best first.
+    """
+
+    label: str
+    kind: Kind
+    detail: str
+    edits: tuple[TextEdit, ...]
+    cursor: int
+    order: int
+
+    def apply(self, text: str) -> str:
+        """`text` with it written."""
+        return Fix(self.label, self.edits).apply(text)
+
+
+class _Item(NamedTuple):
+    label: str  # what the prefix is compared with, too
+    kind: Kind
+    detail: str
+    new: Skeleton
+
+
+def complete(text: str, offset: int, schema: Type, facts: Facts = NO_FACTS) -> tuple[Completion, ...]:
+    """What can be written at `offset` of `text`, best first; at most MOST_ITEMS. Never raises, whatever the text is.
+
+    An item begins with what is typed already, or holds it somewhere (case does not matter); the first kind comes
+    first. Writing an item into a text that could be read gives a text that can be read.
+    """
+    offset = min(max(offset, 0), len(text))
+    cursor = cursor_at(text, offset)
+    if cursor is None:
+        return ()
+    before, after = text[: cursor.start], text[cursor.end :]
+    document = parse(f"{before} {quote(_MARK)} {after}")
+    spot = spot_at(document, schema, cursor.start + 2)
+    if spot is None:
+        return ()
+    if spot.name is not None:
+        items = _names(spot, facts) if spot.name.key == _MARK else ()
+        renames = cursor.stands_before(text, ":")
+        return _written(text, cursor, items, as_name=True, renames=renames)
+    if spot.node.value != _MARK or spot.node.items:
+        return ()
+    if spot.owner is None and (cursor.before is not None or cursor.after is not None):
+        return ()  # beside the config, not in it
+    return _written(text, cursor, _values(spot, facts), as_name=False, in_list=_in_list(spot))
+
+
+def _in_list(spot: Spot) -> bool:
+    return spot.owner is not None and spot.owner.kind == "array"
+
+
+# ---------------------------------------------------------------------- what there is
+def _names(spot: Spot, facts: Facts) -> Iterator[_Item]:
+    """The names that the object does not have yet, each with the beginning of its value."""
+    node = spot.node
+    taken = {member.key for member in node.members if not member.commented}
+    for kind in objects_of(spot.types):
+        if isinstance(kind, MapType):
+            if spot.property is not None and spot.property.facts == TOOL_ARGUMENTS:
+                yield from _arguments(spot, kind, facts, taken)
+            continue
+        if kind.variants is not None and kind.variants.discriminator not in taken:
+            prop = discriminator(kind.variants)
+            yield _Item(prop.name, "property", prop.doc, skeleton.of_member(prop))
+        for prop in properties_of(node, kind):
+            if given(node, prop) is None and prop.name not in taken:
+                taken.add(prop.name)
+                yield _Item(prop.name, "property", _first_sentence(prop.doc), skeleton.of_member(prop))
+    if spot.property is not None and any(isinstance(kind, ScalarType) for kind in spot.types):
+        # Free values may be objects of a known make ({"$contains": "..."}).
+        for example in spot.property.examples:
+            if isinstance(example, dict) and len(example) == 1 and not taken - {_MARK}:
+                ((name, value),) = example.items()
+                yield _Item(str(name), "example", "", skeleton.of_value(value).between(f"{quote(str(name))}: ", ""))
+
+
+def _arguments(spot: Spot, kind: MapType, facts: Facts, taken: set[str]) -> Iterator[_Item]:
+    tool = spot.tool()
+    for name in facts.arguments(tool) if tool else ():
+        if name not in taken:
+            seen = facts.values(tool, name)
+            detail = f"{shown(seen[0])} in a recording" if seen else "in a recording"
+            value = skeleton.of_value(seen[0]) if seen else skeleton.of_type(kind.value)
+            yield _Item(name, "argument", detail, value.between(f"{quote(name)}: ", ""))
+
+
+def _values(spot: Spot, facts: Facts) -> Iterator[_Item]:
+    """The values that may stand here."""
+    if spot.owner is None:
+        yield from _whole(spot)
+        return
+    taken = _beside(spot.owner)
+    for kind in spot.types:
+        yield from _of_type(kind, spot, facts, taken)
+
+
+def _of_type(kind: Type, spot: Spot, facts: Facts, taken: Sequence[Any]) -> Iterator[_Item]:
+    if isinstance(kind, ArrayType):
+        # Exact types: where a list is wanted, a value is written as a list of one.
+        for option in flat(kind.item):
+            for item in _of_type(option, spot, facts, ()):
+                yield item._replace(new=item.new.between("[", "]"))
+        if not isinstance(kind.item, ObjectType):
+            yield _Item("[]", "value", expected(kind), skeleton.Skeleton("[]", 1))
+    elif isinstance(kind, ObjectType):
+        yield from _objects(kind)
+    elif isinstance(kind, MapType):
+        yield _Item("{}", "value", expected(kind), skeleton.Skeleton("{}", 1))
+    elif not isinstance(kind, ScalarType):
+        return
+    elif spot.variants is not None:
+        yield from _variants(spot)
+    elif kind.enum:
+        for value in kind.enum:
+            if value not in taken:
+                yield _Item(_label(value), "value", "", skeleton.done(skeleton.of_value(value).text))
+    elif kind.kind == "boolean":
+        default = spot.property.default if spot.property is not None else None
+        for value in (True, False) if default is not True else (False, True):
+            yield _Item(shown(value), "value", "the default" if value is default else "", skeleton.done(shown(value)))
+    else:
+        yield from _free(kind, spot, facts, taken)
+
+
+def _free(kind: ScalarType, spot: Spot, facts: Facts, taken: Sequence[Any]) -> Iterator[_Item]:
+    """Values out of recordings, then the examples of the schema, then the default."""
+    prop = spot.property
+    if prop is None:
+        return
+    textual = kind.kind in ("string", "any")
+    found: Iterable[Any] = ()
+    what: Kind = "example"
+    if prop.facts == TOOL_NAME and textual:
+        found, what = facts.tools(), "tool"
+    elif prop.facts == ANSWER_TEXT and textual:
+        found, what = facts.texts(), "text"
+    elif prop.facts == TOOL_ARGUMENTS and spot.free is not None and (tool := spot.tool()):
+        found = facts.values(tool, spot.free)
+    for value in found:
+        if value not in taken:
+            yield _Item(_label(value), what, "in a recording", skeleton.done(skeleton.of_value(value).text))
+    for value in prop.examples:
+        yield _Item(_label(value), "example", "", skeleton.of_value(value))
+    if kind.kind in ("integer", "number") and isinstance(prop.default, (int, float)):
+        yield _Item(shown(prop.default), "value", "the default", skeleton.done(shown(prop.default)))
+
+
+def _variants(spot: Spot) -> Iterator[_Item]:
+    """The variants; those first whose properties are there already."""
+    variants = spot.variants
+    if variants is None or spot.owner is None:
+        return
+    names = {member.key for member in spot.owner.members if not member.commented} - {variants.discriminator}
+    common = {prop.name for kind in spot.holder_types if isinstance(kind, ObjectType) for prop in kind.properties}
+    own = names - common
+    fitting = sorted(
+        variants.options.items(), key=lambda pair: sum(pair[1].property(name) is None for name in own)
+    )  # a stable sort: the order of the schema otherwise
+    for name, option in fitting:
+        yield _Item(name, "type", _first_sentence(option.doc), skeleton.done(quote(name)))
+
+
+def _objects(kind: ObjectType) -> Iterator[_Item]:
+    if kind.variants is None:
+        yield _Item("{}", "value", _first_sentence(kind.doc), skeleton.of_object(kind))
+        return
+    name = quote(kind.variants.discriminator)
+    for option, inner in kind.variants.options.items():
+        new = skeleton.done(f"{{{name}: {quote(option)}").between("", "}")
+        yield _Item(option, "type", _first_sentence(inner.doc), new)
+
+
+def _whole(spot: Spot) -> Iterator[_Item]:
+    """For an empty text: the whole config with its first property."""
+    for kind in objects_of(spot.types):
+        if isinstance(kind, ObjectType):
+            for prop in sorted(kind.properties, key=lambda one: not isinstance(one.type, ArrayType)):
+                new = skeleton.of_member(prop).between("{\n  ", "\n}")
+                yield _Item(prop.name, "property", _first_sentence(prop.doc), new)
+
+
+def _beside(owner: Node) -> list[Any]:
+    """What the list holds already: nothing is offered twice."""
+    return [item.value for item in owner.items if not item.commented] if owner.kind == "array" else []
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else skeleton.of_value(value).text
+
+
+def _first_sentence(doc: str) -> str:
+    head, stop, _ = doc.partition(". ")
+    return head + "." if stop else doc
+
+
+# ---------------------------------------------------------------------- how it is written
+def _written(
+    text: str,
+    cursor: Cursor,
+    items: Iterable[_Item],
+    *,
+    as_name: bool,
+    renames: bool = False,
+    in_list: bool = False,
+) -> tuple[Completion, ...]:
+    """The items that the prefix leaves, as edits; none where nothing can be put in without breaking the text."""
+    separate = as_name or in_list
+    left_open = cursor.before is None or cursor.stands_behind(text, "{[,")
+    if separate and not left_open and cursor.before is not None and cursor.before.kind in ("key", "colon"):
+        return ()  # the value of what stands before is missing: that comes first
+    next_value = cursor.after is not None and not cursor.stands_before(text, "}],:")
+    if not separate and next_value and cursor.after is not None and cursor.after.kind != "key":
+        return ()  # the value is there already
+    if not renames and cursor.stands_before(text, ":"):
+        return ()
+    comma_before = separate and not left_open and not renames
+    comma_after = next_value and not renames
+    return tuple(
+        _completion(text, cursor, item, order, comma_before=comma_before, comma_after=comma_after, renames=renames)
+        for order, item in enumerate(_chosen(items, cursor.prefix))
+    )
+
+
+def _chosen(items: Iterable[_Item], prefix: str) -> list[_Item]:
+    """Those that begin with the prefix, then those that hold it; each text once."""
+    wanted = prefix.casefold()
+    begin: dict[str, _Item] = {}
+    hold: dict[str, _Item] = {}
+    for item in items:
+        label = item.label.casefold()
+        if label.startswith(wanted):
+            begin.setdefault(item.new.text, item)
+        elif wanted in label:
+            hold.setdefault(item.new.text, item)
+    return [*begin.values(), *(item for text, item in hold.items() if text not in begin)][:MOST_ITEMS]
+
+
+def _completion(
+    text: str, cursor: Cursor, item: _Item, order: int, *, comma_before: bool, comma_after: bool, renames: bool
+) -> Completion:
+    new = skeleton.done(quote(item.label)) if renames else item.new
+    start, end = cursor.start, cursor.end
+    if start == end and start and not text[start - 1].isspace() and text[start - 1] not in "{[\ufeff":
+        new = new.between(" ", "")
+    if comma_after:
+        new = Skeleton(new.text + ("," if text[end : end + 1].isspace() else ", "), new.cursor)
+    edits: tuple[TextEdit, ...] = (TextEdit(start, end, new.text),)
+    at = start + new.cursor
+    if comma_before and cursor.before is not None:
+        if cursor.before.end == start:
+            edits = (TextEdit(start, end, "," + new.text),)
+        else:
+            edits = (TextEdit(cursor.before.end, cursor.before.end, ","), *edits)
+        at += 1
+    return Completion(item.label, item.kind, item.detail, edits, at, order)
