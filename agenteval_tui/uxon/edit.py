@@ -1,0 +1,171 @@
+"""Edits of a config text by the path of a value: what is not edited, comments too, stays as it is written.
+
+Paths count as `Document.value` does: what is commented out is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.uxon.dump import to_text
+from agenteval_tui.uxon.mend import insert_member, remove_member
+from agenteval_tui.uxon.parse import Document, Node
+from agenteval_tui.uxon.strings import quote
+from agenteval_tui.uxon.tree import Member
+
+Path = tuple[str | int, ...]
+
+_GAP = r"(?:[\s\ufeff]+|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)*"
+_COMMA_BEHIND = re.compile(r"[\s\ufeff]*,[ \t]*(?:\r?\n[ \t]*)?")
+_BEYOND = re.compile(_GAP + r"(?=,)")
+_ALONE = re.compile(r"[ \t]*,?[ \t]*(?:\r?\n|\Z)")
+_WIDTH = 80
+_INDENT = re.compile(r"[ \t]*\Z")
+
+
+def node_of(document: Document, path: Sequence[str | int]) -> Node | None:
+    """The value at `path`; None when there is none."""
+    node = document.root
+    for step in path:
+        if node is None:
+            return None
+        if isinstance(step, int):
+            items = [item for item in node.items if not item.commented] if node.kind == "array" else []
+            node = items[step] if 0 <= step < len(items) else None
+        else:
+            member = node.member(step)
+            node = member.value if member is not None else None
+    return node
+
+
+def set_value(document: Document, path: Path, value: Any) -> Fix | None:
+    """Write another value at `path`. A property that is not there yet is put behind the others of its object."""
+    node = node_of(document, path)
+    if node is not None:
+        return Fix("", (TextEdit(node.start, node.end, _laid_out(document.text, node.start, value)),))
+    owner = node_of(document, path[:-1])
+    if owner is None or owner.kind != "object" or not path or isinstance(path[-1], int):
+        return None
+    return _insert(document.text, owner, path[-1], value)
+
+
+def remove(document: Document, path: Path) -> Fix | None:
+    """Take the property or list entry at `path` out, with the comma that goes with it."""
+    owner = node_of(document, path[:-1])
+    if owner is None or not path:
+        return None
+    last = path[-1]
+    if isinstance(last, str):
+        for index, member in enumerate(owner.members):
+            if member is owner.member(last):
+                return remove_member(document.text, owner.start, owner.members, index)
+        return None
+    live = [item for item in owner.items if not item.commented]
+    if owner.kind != "array" or not 0 <= last < len(live):
+        return None
+    return _remove_item(document.text, owner.items, next(n for n, item in enumerate(owner.items) if item is live[last]))
+
+
+def rename(document: Document, path: Path, name: str) -> Fix | None:
+    """Give the property at `path` another name."""
+    owner = node_of(document, path[:-1])
+    member = owner.member(str(path[-1])) if owner is not None and path else None
+    if member is None:
+        return None
+    return Fix("", (TextEdit(member.key_start, member.key_end, quote(name)),))
+
+
+def append(document: Document, path: Path, value: Any) -> Fix | None:
+    """Put a value at the end of the list at `path`."""
+    node = node_of(document, path)
+    if node is None or node.kind != "array":
+        return None
+    text = document.text
+    if not node.items:
+        inside = node.start + 1
+        return Fix("", (TextEdit(inside, inside, _laid_out(text, node.start, value)),))
+    last = node.items[-1]
+    return Fix(
+        "",
+        (
+            TextEdit(
+                last.end, last.end, "," + _gap_before(text, last.start, node.start) + _laid_out(text, last.start, value)
+            ),
+        ),
+    )
+
+
+def edits_between(old: str, new: str) -> tuple[TextEdit, ...]:
+    """The edits that turn `old` into `new`: line by line, and in each piece only the characters that differ."""
+    if old == new:
+        return ()
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts, starts_new = _starts(before), _starts(after)
+    edits: list[TextEdit] = []
+    for tag, a0, a1, b0, b1 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            edits.append(_trimmed(old, starts[a0], starts[a1], new[starts_new[b0] : starts_new[b1]]))
+    return tuple(edits)
+
+
+def _trimmed(old: str, start: int, end: int, text: str) -> TextEdit:
+    while start < end and text and old[start] == text[0]:
+        start, text = start + 1, text[1:]
+    while end > start and text and old[end - 1] == text[-1]:
+        end, text = end - 1, text[:-1]
+    return TextEdit(start, end, text)
+
+
+def _starts(lines: Sequence[str]) -> list[int]:
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _insert(text: str, owner: Node, key: str, value: Any) -> Fix:
+    live = [member for member in owner.members if not member.commented]
+    if not live:
+        return insert_member(text, owner, key, _laid_out(text, owner.start, value), "")
+    after: Member = live[-1]
+    gap = _gap_before(text, after.start, owner.start)
+    if "\n" in gap and not _ALONE.match(text, after.end):
+        gap = " "  # a comment stands behind it: the new property joins it on its line
+    return Fix("", (TextEdit(after.end, after.end, f",{gap}{quote(key)}: {_laid_out(text, after.start, value)}"),))
+
+
+def _gap_before(text: str, start: int, opening: int) -> str:
+    """What separates an entry from the one before it: a line end and the indent, if it begins a line; else a space."""
+    line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    indent = _INDENT.search(text, line_start, start)
+    alone = indent is not None and indent.start() == line_start > opening
+    return "\n" + text[line_start:start] if alone else " "
+
+
+def _laid_out(text: str, start: int, value: Any) -> str:
+    """`value` as text; further lines of it are indented like the line that it begins on."""
+    written = json.dumps(value, ensure_ascii=False, default=str)
+    if len(written) <= _WIDTH or "\n" not in (long := to_text(value)):
+        return written
+    written = long
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    return written.replace("\n", "\n" + line[: len(line) - len(line.lstrip(" \t"))])
+
+
+def _remove_item(text: str, items: Sequence[Node], index: int) -> Fix:
+    item = items[index]
+    if found := _COMMA_BEHIND.match(text, item.end):
+        return Fix("", (TextEdit(item.start, found.end(), ""),))
+    own = TextEdit(item.start, item.end, "")
+    if found := _BEYOND.match(text, item.end):
+        return Fix("", (own, TextEdit(found.end(), found.end() + 1, "")))
+    if index and (found := _BEYOND.match(text, items[index - 1].end)):
+        if not text[found.end() + 1 : item.start].strip():
+            return Fix("", (TextEdit(found.end(), item.end, ""),))
+        return Fix("", (TextEdit(found.end(), found.end() + 1, ""), own))
+    return Fix("", (own,))
