@@ -93,10 +93,15 @@ async def test_text_is_kept_exactly(text: str) -> None:
 
 async def test_colours_are_the_parsers() -> None:
     lines = Lines.of(CONFIG.split("\n"), 1)
-    layers = token_layers(tokenize(CONFIG), lines)
-    assert (2, 22, "json-key") in layers[1]
-    assert (24, 25, "json-number") in layers[1]
-    assert (27, 39, "comment") in layers[1]
+    assert token_layers(tokenize(CONFIG), lines, 1) == [
+        (2, 22, "json-key"),
+        (24, 25, "json-number"),
+        (27, 39, "comment"),
+    ]
+    text = '{\n/* a\nb */ "k": 1}'
+    lines = Lines.of(text.split("\n"), 1)
+    assert token_layers(tokenize(text), lines, 1) == [(0, 4, "comment")]
+    assert token_layers(tokenize(text), lines, 2)[:2] == [(0, 4, "comment"), (5, 8, "json-key")]
     assert painted("  ab", None, [(2, 4, "x"), (3, 4, "y")]) == (("  ", ""), ("a", "x"), ("b", "x y"))
 
 

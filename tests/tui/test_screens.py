@@ -188,7 +188,7 @@ async def test_an_edit_is_judged_counted_saved_and_nothing_else_changes(tmp_path
         shown = text_of(app)
         assert "edited" in shown
         assert "the criteria as shown say passed" in shown
-        assert "3 flip to passed" in shown
+        assert "3 runs flip to passed" in shown
         await pilot.press("f9")
         await settle(pilot)
         assert isinstance(app.screen, FlipsScreen)
@@ -212,7 +212,7 @@ async def test_a_broken_edit_is_an_error_with_a_fix_that_one_key_applies(fresh: 
         editor.replace_all(good.replace('"contains_all"', '"contains_al"'))
         await settle(pilot)
         assert "problems 1" in text_of(app)
-        assert "5 flip to error" in text_of(app)
+        assert "5 runs flip to error" in text_of(app)
         await pilot.press("f4")
         await settle(pilot)
         assert editor.text == good

@@ -61,7 +61,7 @@ def _flips(impact: Impact) -> tuple[Cell, ...]:
     for outcome in ("passed", "failed", "error"):
         number = impact.flipped_to(outcome)
         if number:
-            verb = "flips" if number == 1 else "flip"
+            verb = "run flips" if number == 1 else "runs flip"
             cells.append((f" {number} {verb} to {outcome}", f"bold {outcome}"))
     cells.append(("   F9 list", "dim"))
     return tuple(cells)

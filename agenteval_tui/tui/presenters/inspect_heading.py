@@ -37,7 +37,9 @@ def facts(bench: Workbench) -> tuple[Cell, ...]:
 
 def run_heading(bench: Workbench, results: Sequence[CriterionResult], width: int) -> Line:
     """The run over the whole width; with what today's criteria say, where that differs."""
-    differs = agreement(bench.run.status, results)
+    # A scratch criterion is nobody's verdict on the run.
+    in_a_file = all(criterion.index is not None for criterion in bench.criteria)
+    differs = agreement(bench.run.status, results) if in_a_file else ""
     note: tuple[Cell, ...] = (("   ", ""), (differs, "error")) if differs else ()
     return spread(((" ", ""), *run_cells(bench), *note), (*facts(bench), (" ", "")), width)
 

@@ -11,7 +11,7 @@ from agenteval_tui.transcripts.tool_text import format_with_places
 from agenteval_tui.tui.lines import Cell, Line, right, spread, wrap
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.marks import STYLES, MarkKind
-from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word
+from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.paragraphs import paragraph
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def _shift(marks: Sequence[Piece], places: list[int] | None) -> list[Piece]:
 
 
 def _verdict(result: CriterionResult, width: int) -> list[Line]:
-    head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (word(result.outcome), "bold"))
+    head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (one_line(result.criterion), "bold"))
+    head = (*head, (f"  {word(result.outcome)}", token(result.outcome)))
     if result.negate:
         head = (*head, ("  negated", "dim"))
     tail = [] if result.score is None else [(f"{result.score:.2f}", "bold"), (f"  rating {result.rating}", "dim")]

@@ -302,9 +302,9 @@ class InspectScreen(FrameScreen):
         return _pane_title(what, much, width, self._pane == "transcript")
 
     def _looked_title(self, width: int) -> list[Line]:
-        name = self._bench.criteria[self._criterion].name if self._bench and self._bench.criteria else ""
+        which = f"criterion {self._criterion + 1} of {len(self._bench.criteria)}" if self._bench else ""
         what = "tool text" if self._show_tools else "looked at"
-        return _pane_title(what, name, width, self._pane == "looked")
+        return _pane_title(what, which, width, self._pane == "looked")
 
     def _config_title(self, width: int) -> list[Line]:
         bench = self._bench

@@ -1,0 +1,128 @@
+"""The main job as a new user does it: the installed command, in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+from agenteval_tui import places
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+
+AGENTEVAL = str(Path(sys.executable).with_name("agenteval"))
+
+
+@pytest.fixture
+def suites(tmp_path: Path) -> Path:
+    """The sample suites in a folder of the test's own; the agent a little slower, so that streaming can be seen."""
+    target = tmp_path / "suites"
+    target.mkdir()
+    shutil.copy(places.bundled("sample_suites") / "shop-sql.suite.yaml", target)
+    return target
+
+
+def start(*arguments: str, columns: int = 140, rows: int = 45, **environment: str) -> Terminal:
+    """The installed command in a terminal."""
+    return Terminal([AGENTEVAL, *arguments], columns=columns, rows=rows, env=environment)
+
+
+def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None:
+    file = suites / "shop-sql.suite.yaml"
+    before = file.read_text(encoding="utf-8")
+    with start(str(suites)) as terminal:
+        terminal.wait_for("kunden-deutschland")
+        assert "Nothing was run yet" in terminal.text
+        terminal.send("jr")
+        terminal.wait_for("kunden-deutschland  run")
+        terminal.wait_for("5 of 5", timeout=60)
+        terminal.wait_for("finished")
+        terminal.send("n")
+        terminal.wait_for("✗ kunden-deutschland")
+        terminal.send("\r")
+        terminal.wait_for("config_uxon")
+        terminal.wait_for("FROM customers")
+        terminal.wait_for("stored: 5 runs of 1 test")
+        terminal.send("e")
+        terminal.wait_for("^s save  F4")
+        # Down to the line with the needles and right to the place, as a person would.
+        row = next(i for i, line in enumerate(before_lines(before)) if "contains_all" in line)
+        terminal.send("\x1b[B" * row)
+        line = before_lines(before)[row]
+        terminal.send("\x1b[C" * (line.index("country = '") + len("country")))
+        terminal.send("\x1b[3~" * len(" = '{{country}}'"))
+        terminal.wait_for("flip to passed")
+        terminal.wait_for("edited")
+        terminal.send("\x13")
+        terminal.wait_for("Saved shop-sql.suite.yaml")
+        terminal.send("\x1b")
+        terminal.wait_for("n next failure")
+        terminal.send("q")
+        terminal.wait_for_end()
+    after = file.read_text(encoding="utf-8")
+    assert after == before.replace("\"country = '{{country}}'\"", '"country"', 1)
+    with start(str(suites), columns=80, rows=24) as terminal:
+        terminal.wait_for("kunden-deutschland")
+        terminal.send("5")
+        terminal.wait_for("1 execution")
+        terminal.send("\r")
+        terminal.wait_for("run 5")
+        terminal.send("q")
+        terminal.wait_for_end()
+
+
+def before_lines(text: str) -> list[str]:
+    """The config's lines as the editor shows them: the first block scalar without its indentation."""
+    block = text.split("config_uxon: |\n", 1)[1]
+    lines = []
+    for line in block.splitlines():
+        if line.strip() and not line.startswith("          "):
+            break
+        lines.append(line[10:])
+    return lines
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_restores_the_terminal(suites: Path, number: signal.Signals) -> None:
+    with start(str(suites)) as terminal:
+        terminal.wait_for("kunden-deutschland")
+        os.kill(terminal.pid, number)
+        terminal.wait_for_end()
+        written = bytes(terminal.written)
+        assert written.rindex(b"\x1b[?1049l") > written.rindex(b"\x1b[?1049h")
+        assert written.rindex(b"\x1b[?1000l") > written.rindex(b"\x1b[?1000h")
+
+
+def test_idle_writes_nothing(suites: Path) -> None:
+    with start(str(suites)) as terminal:
+        terminal.wait_for("kunden-deutschland")
+        terminal.settle()
+        assert terminal.read(1.0) == b""
+
+
+@pytest.mark.parametrize("term", ["xterm", "linux", "screen"])
+def test_poor_terminals_get_their_own_colours(suites: Path, term: str) -> None:
+    with start(str(suites), TERM=term, COLORTERM="") as terminal:
+        terminal.wait_for("kunden-deutschland")
+        assert b"\x1b[38;2;" not in bytes(terminal.written)
+
+
+def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> None:
+    slow = suites / "shop-sql.suite.yaml"
+    slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 4,"), encoding="utf-8")
+    with start(str(suites)) as terminal:
+        terminal.wait_for("kunden-deutschland")
+        terminal.send("jr")
+        terminal.wait_for("streaming")
+    # The terminal is gone (killed); another one finds the execution and sees its end.
+    with start(str(suites)) as terminal:
+        terminal.wait_for("1 execution running")
+        terminal.send("3")
+        terminal.wait_for("5 of 5", timeout=60)
+        terminal.send("q")
+        terminal.wait_for_end()
