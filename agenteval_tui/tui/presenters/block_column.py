@@ -186,9 +186,11 @@ class BlockColumn:
         old = self.blocks[start : start + 1]
         kept = self._pieces[self._first[start] : self._end(start)] if old else []
         heights = [self._heights[self._first[start] + number] for number in range(len(kept))]
+        for block in self.blocks[start:]:
+            self._index.pop(block.key, None)
         del self.blocks[start:]
         self.blocks.extend(blocks)
-        self._index = {block.key: index for index, block in enumerate(self.blocks)}
+        self._index.update((block.key, start + index) for index, block in enumerate(self.blocks[start:]))
         for index in [index for index in self._bodies if index >= start]:
             del self._bodies[index]
         self._rebuild(start)

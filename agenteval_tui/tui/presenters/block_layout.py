@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from agenteval_tui.text.display import displayable_map
 from agenteval_tui.tui.lines import Cell, Line, wrap
+from agenteval_tui.tui.presenters.outcomes import UNICODE
 
 TAB = 4
+CARET = "‸" if UNICODE else "^"  # marks a place where something is missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def _insertions(
     ends = one.end <= end
     if one.signs and first == last:
         if begins:
-            yield first, number, "‸", one.style
+            yield first, number, CARET, one.style
     elif one.signs:
         if begins:
             yield first, number + 1_000_000, "[", one.style

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agenteval_tui.text.problems import Severity
 from agenteval_tui.tui.lines import Cell
+from agenteval_tui.tui.presenters.outcomes import glyph
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import Token, tokenize
 
@@ -24,7 +25,11 @@ _STYLES = {
     "comment": "comment",
     "error": "error",
 }
-SIGNS: dict[Severity, tuple[str, str]] = {"error": ("✗", "failed"), "warning": ("!", "error"), "info": ("i", "running")}
+SIGNS: dict[Severity, tuple[str, str]] = {
+    "error": (glyph("failed"), "failed"),
+    "warning": ("!", "error"),
+    "info": ("i", "running"),
+}
 _UNDERLINES: dict[Severity, str] = {
     "error": "failed underline",
     "warning": "error underline",
@@ -78,15 +83,19 @@ def tokens_of(text: str) -> list[Token]:
     return tokenize(text) if len(text) <= TOO_LONG else []
 
 
-def token_layers(tokens: Sequence[Token], lines: Lines) -> dict[int, list[Layer]]:
-    """The colours of the tokens, by row."""
-    found: dict[int, list[Layer]] = {}
-    for kind, start, end in tokens:
+def token_layers(tokens: Sequence[Token], lines: Lines, row: int) -> list[Layer]:
+    """The colours of the tokens in a row."""
+    start, end = lines.starts[row], lines.starts[row + 1] - lines.newline
+    index = bisect_right(tokens, start, key=lambda token: token.start)
+    # The token before may reach into this row.
+    index = max(index - 1, 0)
+    found: list[Layer] = []
+    while index < len(tokens) and tokens[index].start < end:
+        kind, first, last = tokens[index]
         style = _STYLES.get(kind)
-        if style is None:
-            continue
-        for row, layer in lines.layers(start, end, style):
-            found.setdefault(row, []).append(layer)
+        if style is not None and last > start:
+            found.append((max(first, start) - start, min(last, end) - start, style))
+        index += 1
     return found
 
 

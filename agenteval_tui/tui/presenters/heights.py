@@ -11,7 +11,7 @@ class Heights:
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
-        self._tree: list[int] = []
+        self._tree = [0]
         self._build()
 
     def __len__(self) -> int:
@@ -26,9 +26,9 @@ class Heights:
         return self.top(len(self._heights))
 
     def splice(self, start: int, stop: int, heights: Iterable[int]) -> None:
-        """Put `heights` in place of numbers `start`..`stop`. O(n), but a small one."""
+        """Put `heights` in place of numbers `start`..`stop`. What is before `start` costs nothing."""
         self._heights[start:stop] = heights
-        self._build()
+        self._build(start)
 
     def set(self, index: int, height: int) -> None:
         """Change one."""
@@ -60,6 +60,10 @@ class Heights:
             step >>= 1
         return index, rest
 
-    def _build(self) -> None:
-        sums = [0, *accumulate(self._heights)]
-        self._tree = [total - sums[index - (index & -index)] for index, total in enumerate(sums)]
+    def _build(self, start: int = 0) -> None:
+        sums = list(accumulate(self._heights[start:], initial=self.top(start)))
+        del self._tree[start + 1 :]
+        for index in range(start + 1, len(self._heights) + 1):
+            before = index - (index & -index)
+            total = sums[index - start]
+            self._tree.append(total - (sums[before - start] if before >= start else self.top(before)))

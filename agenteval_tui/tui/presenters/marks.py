@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agenteval_tui.grading.results import CriterionResult, Span
+from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
 
 MarkKind = Literal["hit", "miss", "near"]
 
 # Colour never says it alone: a sign in the margin, and underline or brackets in the text.
-SIGNS: dict[MarkKind, str] = {"hit": "✓", "miss": "✗", "near": "≈"}
+SIGNS: dict[MarkKind, str] = {"hit": glyph("passed"), "miss": glyph("failed"), "near": "≈" if UNICODE else "~"}
 STYLES: dict[MarkKind, str] = {
     "hit": "on-evidence-hit underline",
     "miss": "on-evidence-miss bold",

@@ -11,6 +11,7 @@ from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.lines import Cell
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
 from agenteval_tui.tui.presenters.figures import duration
+from agenteval_tui.tui.presenters.outcomes import UNICODE
 
 BlockKey = tuple[str, int]
 """("message", index), ("reasoning", index), ("call", index), ("result", call), ("error", 0), ("raw", index)."""
@@ -18,6 +19,8 @@ BlockKey = tuple[str, int]
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
 _FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "raw": 400}
 FOLDED_BY_HAND = 2
+
+CALL, ANSWER = ("▸", "◂") if UNICODE else (">", "<")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def _message(index: int, message: Message, turn_ms: float | None) -> Iterator[Bl
     if message.role == "tool":
         yield Block(
             ("message", index), "tool", "role-tool", "", _FOLDED["result"], _size(message.content), message.content,
-            sign="◂", aside=("answers no call", "dim"), source=message,
+            sign=ANSWER, aside=("answers no call", "dim"), source=message,
         )  # fmt: skip
     elif message.content or not (message.reasoning or message.tool_calls):
         style = "dim" if message.role == "system" else ""
@@ -125,7 +128,7 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
     else:
         aside = (duration(call.duration_ms), "dim")
     yield Block(
-        ("call", number), "tool", "role-tool", "", _FOLDED["call"], (lines, 0), sign="▸", aside=aside,
+        ("call", number), "tool", "role-tool", "", _FOLDED["call"], (lines, 0), sign=CALL, aside=aside,
         make=lambda: call_body(call.name, arguments), source=call,
     )  # fmt: skip
     text = call.result if answer is None else messages[answer].content
@@ -134,7 +137,7 @@ def _call(number: int, call: ToolCall, answer: int | None, messages: tuple[Messa
     failed = call.status == "error"
     yield Block(
         ("result", number), "", "role-tool", "error" if failed else "", _FOLDED["result"], _size(text), text,
-        sign="◂", aside=("error", "error") if failed else ("", ""), is_step=False, source=call,
+        sign=ANSWER, aside=("error", "error") if failed else ("", ""), is_step=False, source=call,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from textual.strip import Strip
 from textual.widgets.text_area import Location
 
 from agenteval_tui.text.problems import Fix
+from agenteval_tui.tui.lines import Cell
 from agenteval_tui.tui.palette import Palette, palette_of
 from agenteval_tui.tui.presenters.config_lines import (
     Layer,
@@ -36,6 +37,9 @@ from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import Token
 
 INDENT = 2
+
+# A line's text (None behind the end), layers of colour, margin, columns scrolled away, width.
+Look = tuple[str | None, tuple[Layer, ...], tuple[Cell, ...], int, int]
 
 
 class ConfigEditor(QuietTextArea):
@@ -78,14 +82,14 @@ class ConfigEditor(QuietTextArea):
         self._diagnostics: tuple[Diagnostic, ...] = ()
         self._known = ""  # the text that the diagnostics are about
         self._tokens: list[Token] = []
-        self._colours: dict[int, list[Layer]] = {}
         self._underlines: dict[int, list[Layer]] = {}
         self._signs: dict[int, tuple[str, str]] = {}
         self._lines = Lines((0, 1), 1)
         self._text = ""
         self._seen = 0  # the state that all of this is about
         self._comparing = False
-        self._painted: dict[int, Strip] = {}
+        self._painted: dict[int, tuple[object, Strip]] = {}
+        self._pair: tuple[object, tuple[int, int] | None] = (None, None)
         self._palette: Palette | None = None
         self._base: Style | None = None
         super().__init__(
@@ -245,6 +249,14 @@ class ConfigEditor(QuietTextArea):
             self._comparing = True
             self.call_next(self._compare)
 
+    def on_focus(self) -> None:
+        """The cursor is there with the focus."""
+        self.looks_changed()
+
+    def on_blur(self) -> None:
+        """The cursor goes with the focus."""
+        self.looks_changed()
+
     def notify_style_update(self) -> None:
         """The theme or the styles changed."""
         self._palette = self._base = None
@@ -257,37 +269,45 @@ class ConfigEditor(QuietTextArea):
 
     def render_line(self, y: int) -> Strip:
         """Line `y` of the widget."""
-        strip = self._painted[y] = self._paint(y)
+        look = self._look(y)
+        strip = self._paint(look)
+        self._painted[y] = (look, strip)
         return strip
 
-    def _paint(self, y: int) -> Strip:
+    def _look(self, y: int) -> Look:
+        """All that line `y` of the widget depends on, but for the theme."""
         self._refreshed()
-        width = self.scrollable_content_region.width
-        base = self._base or self.rich_style
         row = y + self.scroll_offset.y
+        width, x = self.scrollable_content_region.width, self.scroll_offset.x
         if row >= self.document.line_count:
+            return None, (), (), x, width
+        return self.document.get_line(row), tuple(self._layers(row)), self._gutter(row), x, width
+
+    def _paint(self, look: Look) -> Strip:
+        line, layers, gutter, x, width = look
+        base = self._base or self.rich_style
+        if line is None:
             return Strip.blank(width, base)
         if self._palette is None:
             self._palette = palette_of(self)
         palette = self._palette
-        gutter = self._gutter(row)
-        room = max(width - len(gutter[0][0]) - len(gutter[1][0]), 0)
-        shown, offsets = shown_line(self.document.get_line(row))
-        cells = painted(shown + " ", offsets, self._layers(row))
+        room = max(width - sum(len(text) for text, _ in gutter), 0)
+        shown, offsets = shown_line(line)
+        cells = painted(shown + " ", offsets, layers)
         body = Strip([Segment(text, base + palette.style(style)) for text, style in cells])
-        body = body.crop(self.scroll_offset.x, self.scroll_offset.x + room)
+        body = body.crop(x, x + room)
         blank = room - body.cell_length
         margin = [Segment(text, base + palette.style(style)) for text, style in gutter]
         filled = [*margin, *body, Segment(" " * max(blank, 0), base)]
         return thrifty(filled, width)
 
-    def _gutter(self, row: int) -> tuple[tuple[str, str], tuple[str, str]]:
+    def _gutter(self, row: int) -> tuple[Cell, ...]:
         sign, sign_style = self._signs.get(row, (" ", "dim"))
         number = str(row + 1).rjust(self.gutter_width - 2) + " "
         return (sign, sign_style), (number, "bold" if row == self.cursor_location[0] and self.has_focus else "dim")
 
     def _layers(self, row: int) -> list[Layer]:
-        layers = [*self._colours.get(row, ()), *self._underlines.get(row, ())]
+        layers = [*token_layers(self._tokens, self._lines, row), *self._underlines.get(row, ())]
         start, end = sorted(self.selection)
         if start != end and start[0] <= row <= end[0]:
             size = len(self.document.get_line(row))
@@ -298,8 +318,11 @@ class ConfigEditor(QuietTextArea):
         if not self.has_focus or (self.read_only and not self.show_cursor):
             return layers
         if start == end:
-            pair = partner(self._tokens, self._text, self._lines.offset(cursor_row, cursor_column))
-            for offset in pair or ():
+            here = (self._seen, cursor_row, cursor_column)
+            if self._pair[0] != here:
+                offset = self._lines.offset(cursor_row, cursor_column)
+                self._pair = (here, partner(self._tokens, self._text, offset))
+            for offset in self._pair[1] or ():
                 place = self._lines.place(offset)
                 if place[0] == row:
                     layers.append((place[1], place[1] + 1, "bold underline accent"))
@@ -315,7 +338,6 @@ class ConfigEditor(QuietTextArea):
         self._text = self.text
         self._lines = Lines.of(self.document.lines, len(self.document.newline))
         self._tokens = tokens_of(self._text)
-        self._colours = token_layers(self._tokens, self._lines)
         if self._diagnostics and self._known != self._text:
             self._diagnostics = moved(self._diagnostics, self._known, self._text)
         self._known = self._text
@@ -328,10 +350,12 @@ class ConfigEditor(QuietTextArea):
             old = self._painted.get(y)
             if old is None:
                 continue
-            new = self._paint(y)
-            if new == old:
+            look = self._look(y)
+            if look == old[0]:
                 continue
-            first, last = _difference(old, new)
+            first, last = _difference(old[1], self._paint(look))
+            if last <= first:
+                continue
             self.refresh(Region(first, y, last - first, 1))
 
     def _edit_range(self, start: int, end: int, text: str) -> None:
@@ -362,6 +386,8 @@ def _alike(one: str, other: str) -> int:
 def _difference(old: Strip, new: Strip) -> tuple[int, int]:
     """The cells between which two strips differ."""
     before, after = _cells(old), _cells(new)
+    if before == after:
+        return 0, 0
     size = min(len(before), len(after))
     first = 0
     while first < size and before[first] == after[first]:

@@ -28,8 +28,8 @@ from agenteval_tui.tui.presenters.marks import Mark
 from agenteval_tui.tui.presenters.transcript import Place, TranscriptDocument
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.strips import thrifty
+from agenteval_tui.tui.widgets.virtual_list import CURSOR
 
-CURSOR = "▌"
 _NEARBY = 3  # screens: a jump further than this need not land to the line
 
 

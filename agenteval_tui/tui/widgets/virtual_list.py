@@ -23,9 +23,10 @@ from textual.strip import Strip
 
 from agenteval_tui.tui.lines import Line
 from agenteval_tui.tui.palette import Palette, palette_of
+from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.strips import thrifty
 
-CURSOR = "▌"  # the sign of the cursor's row: colour never says it alone
+CURSOR = "▌" if UNICODE else ">"  # the sign of the cursor's row: colour never says it alone
 GUTTER = 1  # cells left of each row, for that sign
 
 # Bytes are what a slow line feels. A background over a wide, colourful row costs a kilobyte a cursor move, so in lists
