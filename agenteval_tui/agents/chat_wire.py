@@ -77,6 +77,25 @@ class Wire:
         except (ValueError, KeyError, TypeError):
             return None, None
 
+    async def post(self, path: str, body: Mapping[str, Any]) -> tuple[Any, Failed | None]:
+        """Send a request whose reply is one JSON object; (the object, None), or (None, why there is none)."""
+        try:
+            async with self._sent("POST", path, json=dict(body)) as (response, pieces):
+                text = await pieces.text()
+                if response.status_code != 200:
+                    return None, http_errors.from_status(self.server, response.status_code, response.headers, text)
+        except (_TooLong, _Silent, httpx.HTTPError, httpx.InvalidURL) as error:
+            return None, self._failure(error)
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            return None, self.server.failed("protocol", f"{self.server.url}/{path} sent no JSON object")
+        if value.get("error"):
+            return None, http_errors.from_reply(self.server, value["error"])
+        return value, None
+
     @asynccontextmanager
     async def _sent(self, method: str, path: str, **more: Any) -> AsyncIterator[tuple[httpx.Response, _Pieces]]:
         limits, began = self._timeouts, time.monotonic()

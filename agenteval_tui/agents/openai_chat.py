@@ -8,7 +8,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -33,6 +33,9 @@ from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.tools import Toolbox, make_toolbox
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, Usage
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.embedders.interface import Embedding
 
 _SECRET_HEADER = re.compile(r"auth|key|token|cookie", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}|\[#~?([\w.:-]+)#\]")
@@ -97,6 +100,32 @@ class OpenAIChatAgent:
             some = ", ".join(sorted(models)[:5])
             return CheckReport(False, f"{wire.server.url} has no model {name!r}", took, f"models: {some}")
         return CheckReport(True, f"{wire.server.url} answers" + (f" and has {name}" if models else ""), took)
+
+    async def embed(self, text: str) -> Embedding | Failed:
+        """The vector of a text, from the server's `/embeddings`."""
+        from agenteval_tui.agents.embedders.interface import Embedding
+
+        try:
+            wire = self._wire(self._options)
+        except _NoKey as missing:
+            return missing.failed
+        body = {"model": self._options.model, "input": text, **self._options.extra_body}
+        given, failed = await wire.post("embeddings", body)
+        if failed is not None:
+            return failed
+        try:
+            vector = tuple(float(one) for one in given["data"][0]["embedding"])
+        except (KeyError, IndexError, TypeError, ValueError):
+            said = f"{wire.server.url} sent no embedding"
+            return wire.server.failed("protocol", said, "check `base_url`, and that `model` is one for embeddings")
+        usage = given.get("usage")
+        tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+        model = given.get("model")
+        return Embedding(
+            vector,
+            model if isinstance(model, str) else self._options.model,
+            usage=Usage(tokens if isinstance(tokens, int) else None),
+        )
 
     async def close(self) -> None:
         """Close the connections."""

@@ -1,0 +1,1 @@
+"""Embedders: they turn a text into a vector, so that meanings can be compared."""
