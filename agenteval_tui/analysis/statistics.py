@@ -1,4 +1,4 @@
-"""Figures over many runs: pass rates with intervals, pass@k, pass^k, percentiles, means over tests.
+"""Figures over many runs: pass rates with intervals, pass@k, pass^k, percentiles, means over tests, A against B.
 
 Closed forms and the standard library only; each function names its source. The tests check them against SciPy.
 """
@@ -6,11 +6,59 @@ Closed forms and the standard library only; each function names its source. The 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from agenteval_tui.analysis.distributions import student_t_quantile
 
 Interval = tuple[float, float]
 
 _Z95 = 1.959963984540054  # the standard normal's 97.5 % point
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Runs of one test by how they ended. `undecided`: queued, cancelled, skipped, or waiting for a person."""
+
+    passed: int
+    failed: int
+    errors: int
+    undecided: int
+    count_errors: bool = False
+
+    @property
+    def n(self) -> int:
+        """The runs that the figures are over: errors are no verdicts, and are in it only when asked for."""
+        return self.passed + self.failed + (self.errors if self.count_errors else 0)
+
+    @property
+    def flaky(self) -> bool:
+        """Neither always nor never passed: 0 < c < n."""
+        return 0 < self.passed < self.n
+
+
+def counted(statuses: Iterable[str], *, count_errors: bool = False) -> Counted:
+    """Count how the runs of a test ended. With `count_errors` an error counts as not passed."""
+    seen = Counter(statuses)
+    decided = seen["passed"], seen["failed"], seen["error"]
+    return Counted(*decided, seen.total() - sum(decided), count_errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The median and the 95 % point of what was measured; None where nothing was."""
+
+    p50: float | None
+    p95: float | None
+
+
+def spread(values: Iterable[float | None]) -> Spread:
+    """Median and 95 % point of latency, tokens, cost, steps; what was not measured (None) is left out."""
+    measured = sorted(value for value in values if value is not None)
+    return Spread(percentile(measured, 50), percentile(measured, 95))
 
 
 def pass_rate(passed: int, n: int) -> float | None:
@@ -87,6 +135,23 @@ def clustered_standard_error(rates: Sequence[float]) -> float | None:
     return math.sqrt(squares / (tests - 1) / tests)
 
 
+def cluster_robust_standard_error(clusters: Sequence[Sequence[float]]) -> float | None:
+    """The standard error of the mean over all values, where those of one cluster (a test's runs) go together.
+
+    For clusters of any size, each value weighted alike: sqrt(G/(G-1)) / N * sqrt(sum over clusters of the squared
+    sum of deviations). With clusters of one size it is `clustered_standard_error` of their means. None for fewer
+    than two clusters that have values.
+    Source: A. C. Cameron and D. L. Miller, "A practitioner's guide to cluster-robust inference" (2015), equation 11.
+    """
+    known = [cluster for cluster in clusters if cluster]
+    if len(known) < 2:
+        return None
+    number = sum(len(cluster) for cluster in known)
+    middle = math.fsum(value for cluster in known for value in cluster) / number
+    squares = math.fsum(math.fsum(value - middle for value in cluster) ** 2 for cluster in known)
+    return math.sqrt(squares * len(known) / (len(known) - 1)) / number
+
+
 def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
     """The 95 % interval of the mean pass rate over tests, clustered by test. `counts` is (passed, n) by test.
 
@@ -111,62 +176,86 @@ def clustered_interval(counts: Sequence[tuple[int, int]]) -> Interval:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def student_t_quantile(probability: float, degrees: int) -> float:
-    """The value that Student's t with `degrees` degrees of freedom stays below with `probability` (0.5..1).
+@dataclass(frozen=True, slots=True)
+class PairedCounts:
+    """Outcomes of the same tests under A and under B: how many passed under both, under one, under neither."""
 
-    By bisection of its distribution function, which is a regularised incomplete beta function.
-    Source: Abramowitz and Stegun, "Handbook of mathematical functions" (1964), 26.7.1.
+    both: int
+    only_a: int
+    only_b: int
+    neither: int
+
+    @property
+    def n(self) -> int:
+        """All pairs."""
+        return self.both + self.only_a + self.only_b + self.neither
+
+
+def paired_counts(outcomes: Iterable[tuple[bool, bool]]) -> PairedCounts:
+    """Count (passed under A, passed under B) pairs."""
+    seen = Counter(outcomes)
+    return PairedCounts(seen[True, True], seen[True, False], seen[False, True], seen[False, False])
+
+
+def mcnemar_exact(only_a: int, only_b: int) -> float:
+    """The two-sided p-value of McNemar's exact test: could the flips between two paired samples be chance?
+
+    Only the pairs that flip count; without chance for one side, each way is as likely, so the smaller number is
+    binomial with 1/2. 1.0 where nothing flips.
+    Source: Q. McNemar, Psychometrika 12 (1947); exact form: W. G. Cochran, Biometrika 37 (1950).
     """
-    if degrees < 1 or not 0.5 <= probability < 1:
-        raise ValueError(f"no t quantile for probability {probability}, {degrees} degrees")
-    tail = 2 * (1 - probability)  # both tails together
-    low, high = 0.0, 1.0
-    while _t_tails(high, degrees) > tail:
-        high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if _t_tails(middle, degrees) > tail:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    if only_a < 0 or only_b < 0:
+        raise ValueError(f"{only_a} and {only_b} can't be numbers of flips")
+    flips, fewer = only_a + only_b, min(only_a, only_b)
+    term, ways = 1, 0
+    for k in range(fewer + 1):
+        ways += term
+        term = term * (flips - k) // (k + 1)
+    # Whole numbers until the end: exact, and nothing overflows.
+    return min(1.0, float(Fraction(2 * ways, 1 << flips)))
 
 
-def _t_tails(t: float, degrees: int) -> float:
-    return _incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
+def fisher_exact(passed_a: int, n_a: int, passed_b: int, n_b: int) -> float:
+    """The two-sided p-value of Fisher's exact test for two unpaired pass rates; 1.0 where one side has no runs.
 
-
-def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function I_x(a, b), by Lentz's continued fraction.
-
-    Source: NIST Digital Library of Mathematical Functions, 8.17.22.
+    The sum of the chances of all tables with the same margins that are no likelier than this one.
+    Source: R. A. Fisher, "Statistical methods for research workers" (1934), section 21.02; two-sided as in R and SciPy.
     """
-    if x <= 0 or x >= 1:
-        return 0.0 if x <= 0 else 1.0
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(b, a, 1 - x)
-    log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    tiny = 1e-300
-    c, d = 1.0, 1 / _off_zero(1 - (a + b) * x / (a + 1), tiny)
-    fraction = d
-    for m in range(1, 10_000):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d = 1 / _off_zero(1 + even * d, tiny)
-        c = _off_zero(1 + even / c, tiny)
-        fraction *= c * d
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d = 1 / _off_zero(1 + odd * d, tiny)
-        c = _off_zero(1 + odd / c, tiny)
-        fraction *= c * d
-        if abs(c * d - 1) < 1e-15:
-            break
-    return math.exp(log_front) * fraction / a
+    _check_counts(passed_a, n_a)
+    _check_counts(passed_b, n_b)
+    passed = passed_a + passed_b
+    low, high = max(0, passed - n_b), min(n_a, passed)
+    # By recurrence, in whole numbers: exact, and ties are ties.
+    way = math.comb(n_a, low) * math.comb(n_b, passed - low)
+    ways = []
+    for k in range(low, high + 1):
+        ways.append(way)
+        way = way * (n_a - k) * (passed - k) // ((k + 1) * (n_b - passed + k + 1))
+    observed = ways[passed_a - low]
+    return float(Fraction(sum(one for one in ways if one <= observed), sum(ways)))
 
 
-def _off_zero(value: float, tiny: float) -> float:
-    return value if abs(value) > tiny else tiny
+def paired_bootstrap(
+    differences: Sequence[float], *, seed: int = 0, resamples: int = 4_000, level: float = 0.95
+) -> Interval | None:
+    """The interval of the mean of paired differences (B minus A, one a test), by the bootstrap; None without any.
+
+    Percentile method: tests are drawn with replacement, `resamples` times. The same seed gives the same interval.
+    Give a difference a *test* (the mean over its repetitions), so that repetitions do not count as tests.
+    Source: B. Efron and R. Tibshirani, "An introduction to the bootstrap" (1993), chapter 13.
+    """
+    if not 0 < level < 1 or resamples < 1:
+        raise ValueError(f"no interval of level {level} from {resamples} resamples")
+    n = len(differences)
+    if not n:
+        return None
+    draw = random.Random(seed).choices  # noqa: S311 - no secret hangs on it
+    means = [sum(draw(differences, k=n)) / n for _ in range(resamples)]
+    tail = 100 * (1 - level) / 2
+    low, high = percentile(means, tail), percentile(means, 100 - tail)
+    assert low is not None
+    assert high is not None
+    return low, high
 
 
 def _wilson_of_share(share: float, n: int, z: float = _Z95) -> Interval:

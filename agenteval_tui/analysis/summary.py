@@ -9,11 +9,12 @@ from typing import Any
 from agenteval_tui.analysis.statistics import (
     clustered_interval,
     clustered_standard_error,
+    counted,
     mean,
     pass_at_k,
     pass_hat_k,
     pass_rate,
-    percentile,
+    spread,
     wilson,
 )
 from agenteval_tui.history.rows import RunRow
@@ -66,10 +67,8 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
 
 
 def _of_test(name: str, key: TestKey, runs: Sequence[RunRow], count_errors: bool) -> dict[str, Any]:
-    passed = sum(run.status == "passed" for run in runs)
-    failed = sum(run.status == "failed" for run in runs)
-    errors = sum(run.status == "error" for run in runs)
-    n = passed + failed + (errors if count_errors else 0)
+    count = counted((run.status for run in runs), count_errors=count_errors)
+    passed, n = count.passed, count.n
     return {
         "id": name,
         "name": runs[0].test_name,
@@ -79,13 +78,13 @@ def _of_test(name: str, key: TestKey, runs: Sequence[RunRow], count_errors: bool
         "row": key.row,
         "n": n,
         "passed": passed,
-        "errors": errors,
-        "undecided": len(runs) - passed - failed - errors,
+        "errors": count.errors,
+        "undecided": count.undecided,
         "pass_rate": pass_rate(passed, n),
         "interval": list(wilson(passed, n)),
         "pass_at_k": {str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
         "pass_hat_k": {str(k): pass_hat_k(passed, n, k) for k in range(1, n + 1)},
-        "flaky": 0 < passed < n,
+        "flaky": count.flaky,
         **_measured(runs),
     }
 
@@ -128,5 +127,5 @@ def _tokens(run: RunRow) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> dict[str, float | None]:
-    measured = [value for value in values if value is not None]
-    return {"p50": percentile(measured, 50), "p95": percentile(measured, 95)}
+    found = spread(values)
+    return {"p50": found.p50, "p95": found.p95}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from agenteval_tui.analysis import statistics as own
+from agenteval_tui.analysis.distributions import student_t_quantile
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
@@ -80,7 +81,7 @@ def test_percentile_of_nothing_and_out_of_range() -> None:
 @pytest.mark.parametrize("probability", [0.5, 0.75, 0.95, 0.975, 0.999])
 def test_student_t_is_scipys(degrees: int, probability: float) -> None:
     expected = float(scipy_stats.t.ppf(probability, degrees))
-    assert own.student_t_quantile(probability, degrees) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert student_t_quantile(probability, degrees) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @given(st.lists(counts.filter(lambda pair: pair[1] > 0), min_size=2, max_size=30))
