@@ -81,8 +81,9 @@ def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
         node = _child(agents, name)
         plain = config.as_dict()
         for path, message in option_problems(name, plain):
-            # `${VAR}` has its value, and so its type, only when it is run.
-            if "${" not in str(plain.get(path.partition(".")[0], "")):
+            # `${VAR}` has its value, and so its type, only when it is run; "" is about several options together.
+            option = path.partition(".")[0]
+            if "${" not in str(plain.get(option, "") if option else plain):
                 yield _at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
 
 

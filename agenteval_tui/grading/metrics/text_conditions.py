@@ -29,6 +29,7 @@ _SAID = {
     "starts_with": "the text begins with",
     "ends_with": "the text ends with",
 }
+_VERBS = {"contains": "contain", "starts_with": "begin with", "ends_with": "end with"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,8 @@ def _all(needles: tuple[tuple[int, str], ...]) -> Condition:
 
 def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]) -> Condition:
     texts = tuple(needle for _, needle in needles)
-    said = f"{_SAID[side]} {'' if len(texts) == 1 else 'one of '}{listed([quoted(text, 30) for text in texts])}"
+    which = "" if len(texts) == 1 else "any of "
+    missed = f"the text does not {_VERBS[side]} {which}{listed([quoted(text, 30) for text in texts])}"
 
     def contains(value: Value) -> bool:
         text = value.text
@@ -132,7 +134,7 @@ def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]
             return
         misses = [nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
         best = max((miss for miss in misses if miss is not None), key=lambda miss: miss.likeness, default=None)
-        yield _missed(name, group, f"it is not so that {said}", list(texts), side, value, best)
+        yield _missed(name, group, missed, list(texts), side, value, best)
 
     return Condition(name, group, holds[side], evidence)
 

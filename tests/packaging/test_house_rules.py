@@ -1,0 +1,122 @@
+"""Rules of the house that no linter knows, and what is in the wheel."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TUI = ROOT / "agenteval_tui" / "tui"
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    """(name of what is called, the call) in a source file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            yield name, node
+
+
+@pytest.mark.parametrize("path", sorted(TUI.rglob("*.py")), ids=lambda p: str(p.relative_to(TUI)))
+def test_foreign_text_has_no_way_around_the_one_door(path: Path) -> None:
+    """No bare notify (markup), no Static or Label (markup by default), no print: `safe.say` and lines instead."""
+    banned = {"notify", "Static", "Label", "Markdown", "RichLog", "DataTable", "OptionList", "Tooltip", "print"}
+    found = [f"{name} in line {call.lineno}" for name, call in calls(path) if name in banned]
+    if path.name == "safe.py":
+        found = [one for one in found if not one.startswith("notify")]
+    assert not found
+
+
+@pytest.mark.parametrize("path", sorted((TUI / "presenters").glob("*.py")), ids=lambda p: p.name)
+def test_presenters_know_nothing_of_the_toolkit(path: Path) -> None:
+    assert not re.search(r"^\s*(from|import) textual", path.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--version"], ["--help"], ["history"], ["validate", str(ROOT / "sample_suites")], ["schema", "suite"]],
+    ids=lambda a: a[0],
+)
+def test_verbs_never_load_the_ui_toolkit(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        f"sys.argv = ['agenteval', *{arguments!r}]\n"
+        "from agenteval_tui.__main__ import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "loaded = [m for m in ('textual', 'rich') if m in sys.modules]\n"
+        "print(loaded, file=sys.stderr)\n"
+        "sys.exit(bool(loaded))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_wheel_holds_themes_and_sample_suites(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for wanted in (
+        "agenteval_tui/bundled/themes/dusk.yaml",
+        "agenteval_tui/bundled/sample_suites/support.suite.yaml",
+        "agenteval_tui/bundled/sample_suites/recorded/demo-rules-v1.jsonl",
+        "agenteval_tui/tui/app.tcss",
+        "agenteval_tui/tui/screens/inspect.tcss",
+        "agenteval_tui/py.typed",
+    ):
+        assert wanted in names
+    assert not [name for name in names if name.startswith(("tests/", "benchmarks/"))]
+
+
+def test_every_module_says_what_it_is() -> None:
+    for path in sorted((ROOT / "agenteval_tui").rglob("*.py")):
+        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+
+
+def test_names_say_what_is_inside() -> None:
+    vague = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+    assert not [path for path in (ROOT / "agenteval_tui").rglob("*.py") if path.stem in vague]
+
+
+def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
+    from agenteval_tui.tui.actions import ACTIONS, BY_ID
+    from agenteval_tui.tui.app import FACTORIES, AgentevalApp
+
+    assert len(BY_ID) == len(ACTIONS)
+    for action in ACTIONS:
+        assert action.keys
+        assert action.description
+        name = action.method.split("(")[0]
+        if name.startswith("app."):
+            assert hasattr(AgentevalApp, f"action_{name[4:]}"), action.id
+        else:
+            screen = type(FACTORIES[action.scope]())
+            assert hasattr(screen, f"action_{name}"), action.id
+
+
+def test_no_key_of_a_screen_means_two_things() -> None:
+    from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE
+
+    for scope in {action.scope for action in ACTIONS}:
+        taken: dict[str, str] = {}
+        for action in ACTIONS:
+            if action.scope in (scope, EVERYWHERE):
+                for key in action.keys.split(","):
+                    assert key not in taken, f"{key} is {taken.get(key)} and {action.id} on {scope}"
+                    taken[key] = action.id
