@@ -63,6 +63,18 @@ class Pattern:
             raise SlowPatternError(self.text) from None
         return found
 
+    def matches(self, text: str, at_most: int) -> list[Any]:
+        """The first matches in `text`. Raises `SlowPatternError`."""
+        found: list[Any] = []
+        try:
+            for match in self._matches(text):
+                found.append(match)
+                if len(found) >= at_most:
+                    break
+        except TimeoutError:
+            raise SlowPatternError(self.text) from None
+        return found
+
     def _matches(self, text: str) -> Iterator[Any]:
         if "A" not in self.flags:
             yield from self.compiled.finditer(text, timeout=TIME_LIMIT)
@@ -82,3 +94,16 @@ def compile_pattern(text: str) -> Pattern:
     if isinstance(made, php_regex.PatternError):
         raise PatternError(made.message, made.position)
     return Pattern(text, made.parts.pattern, made.parts.flags, made.regex, made.regex.groups)
+
+
+@lru_cache(maxsize=256)
+def compile_with_flags(text: str, flags: str) -> Pattern:
+    """`compile_pattern(text)` with more flags ("i", "ms"). Raises `PatternError`."""
+    plain = compile_pattern(text)
+    if not flags:
+        return plain
+    # As a delimiter stands a character that no pattern has, so that nothing in the pattern needs a backslash.
+    made = php_regex.compile_pattern(f"\x01{plain.body}\x01{plain.flags}{flags}")
+    if isinstance(made, php_regex.PatternError):
+        raise PatternError(made.message, 0)
+    return Pattern(text, plain.body, plain.flags + flags, made.regex, made.regex.groups)

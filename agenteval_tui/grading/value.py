@@ -68,3 +68,7 @@ def offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
         places.extend([index] * len(fold(char)))
     places.append(len(text))
     return places
+
+
+class ExtractionError(Exception):
+    """The value cannot be taken out, and nobody can say whether it is there: an error, not "nothing extracted"."""

@@ -1,0 +1,99 @@
+"""Classification over many runs: accuracy, precision, recall and F1 per label, and a confusion matrix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agenteval_tui.grading.results import CriterionResult, Outcome
+
+_METRIC, _CONDITION = "Classification", "label"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFigures:
+    """One label against the rest. Figures are 0..1; None where there is nothing to divide by.
+
+    `support`: how often it is the right label; `given`: how often it was given; `hits`: how often both.
+    """
+
+    label: str
+    support: int
+    given: int
+    hits: int
+
+    @property
+    def precision(self) -> float | None:
+        """Of those that were given this label, the share that have it. None: it was never given."""
+        return self.hits / self.given if self.given else None
+
+    @property
+    def recall(self) -> float | None:
+        """Of those that have this label, the share that were given it. None: nothing has it."""
+        return self.hits / self.support if self.support else None
+
+    @property
+    def f1(self) -> float | None:
+        """The harmonic mean of both (2 * hits / (support + given)). None: it neither is nor was given."""
+        whole = self.support + self.given
+        return 2 * self.hits / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a classifier did. `matrix[i][j]`: how often `labels[i]` was right and `labels[j]` was given.
+
+    `errors`: runs whose label could not be judged; they are in no other figure.
+    """
+
+    labels: tuple[str, ...]
+    matrix: tuple[tuple[int, ...], ...]
+    per_label: tuple[LabelFigures, ...]
+    total: int
+    errors: int = 0
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of right labels. None: there are none at all."""
+        return sum(row[index] for index, row in enumerate(self.matrix)) / self.total if self.total else None
+
+    @property
+    def macro_f1(self) -> float | None:
+        """The mean of the F1 of all labels, each label counting the same."""
+        figures = [one.f1 for one in self.per_label if one.f1 is not None]
+        return sum(figures) / len(figures) if figures else None
+
+    @property
+    def weighted_f1(self) -> float | None:
+        """The mean of the F1 of all labels, weighted by how often each is right."""
+        return sum((one.f1 or 0.0) * one.support for one in self.per_label) / self.total if self.total else None
+
+
+def report(pairs: Iterable[tuple[str, str]], errors: int = 0) -> Report:
+    """The report of (right label, given label) pairs. Labels are sorted."""
+    counts = Counter(pairs)
+    labels = tuple(sorted({label for pair in counts for label in pair}))
+    matrix = tuple(tuple(counts[right, given] for given in labels) for right in labels)
+    per_label = tuple(
+        LabelFigures(label, sum(matrix[index]), sum(row[index] for row in matrix), matrix[index][index])
+        for index, label in enumerate(labels)
+    )
+    return Report(labels, matrix, per_label, sum(counts.values()), errors)
+
+
+def report_of(results: Iterable[CriterionResult]) -> Report:
+    """The report of stored results: those of their metrics that are of type Classification, with their evidence."""
+    pairs: list[tuple[str, str]] = []
+    errors = 0
+    for result in results:
+        for metric in result.metrics:
+            if metric.type != _METRIC:
+                continue
+            if metric.outcome is Outcome.ERROR:
+                errors += 1
+            for one in metric.evidence:
+                if one.condition == _CONDITION and isinstance(one.expected, str) and isinstance(one.found, str):
+                    # Equal in all but case, where case does not matter, is the same label.
+                    pairs.append((one.expected, one.expected if one.passed else one.found))
+    return report(pairs, errors)

@@ -1,0 +1,152 @@
+"""Reading an agent's text as JSON: strictly, with the place of a mistake, and places of values inside the text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from agenteval_tui.grading.results import Span
+from agenteval_tui.uxon.parse import Document, parse
+
+LIMIT = 2_000_000
+"""Characters that are read as JSON; a longer text cannot be checked."""
+_PLACES_LIMIT = 200_000  # places of values are looked for in texts up to this length; they cost more than the reading
+_ATTEMPTS = 20
+
+SpanMap = Callable[[int, int], tuple[Span, ...]]
+
+
+class NotJsonError(ValueError):
+    """The text is no JSON: why, and the character (0-based) where that shows."""
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.position = position
+
+
+class UnreadableJsonError(Exception):
+    """The text cannot be read, whether it is JSON or not: too long, too deep, numbers that are too large."""
+
+
+def read_json(text: str) -> Any:
+    """The value of a JSON text, white space around it aside. Raises `NotJsonError`, `UnreadableJsonError`."""
+    if len(text) > LIMIT:
+        raise UnreadableJsonError(f"{len(text)} characters are too many to be read as JSON (at most {LIMIT})")
+    try:
+        return json.loads(text, parse_constant=_refused)
+    except json.JSONDecodeError as error:
+        raise NotJsonError(_said(error, text), min(error.pos, len(text))) from None
+    except _ConstantError as error:
+        raise NotJsonError(f"{error} is no JSON", max(text.find(str(error)), 0)) from None
+    except RecursionError:
+        raise UnreadableJsonError("the JSON is nested too deeply to be read") from None
+    except ValueError as error:
+        raise UnreadableJsonError(f"the JSON cannot be read: {error}") from None
+
+
+def embedded_json(text: str) -> tuple[int, int] | None:
+    """Start and end of the first object or list in JSON that stands somewhere in `text`. Bounded work."""
+    text = text[:_PLACES_LIMIT]
+    decoder = json.JSONDecoder(parse_constant=_refused)
+    start = -1
+    for _ in range(_ATTEMPTS):
+        found = [at for at in (text.find("{", start + 1), text.find("[", start + 1)) if at >= 0]
+        if not found:
+            return None
+        start = min(found)
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        return start, end
+    return None
+
+
+@dataclass(frozen=True)
+class JsonSource:
+    """A JSON text with the way from its characters into the transcript. `base` leads to the value inside of it."""
+
+    text: str
+    spans: SpanMap
+    base: tuple[str | int, ...] = ()
+
+    @cached_property
+    def _document(self) -> Document | None:
+        return parse(self.text) if len(self.text) <= _PLACES_LIMIT else None
+
+    def range(self, path: tuple[str | int, ...]) -> tuple[int, int]:
+        """Characters of what `path` leads to from the value; of the nearest thing around it where it leads nowhere."""
+        whole = (len(self.text) - len(self.text.lstrip()), len(self.text.rstrip()))
+        if self._document is None:
+            return whole if whole[0] <= whole[1] else (0, len(self.text))
+        steps = (*self.base, *path)
+        while steps:
+            node = self._document.node(steps)
+            if node is not None and 0 <= node.start <= node.end <= len(self.text):
+                return node.start, node.end
+            steps = steps[:-1]
+        return whole if whole[0] <= whole[1] else (0, len(self.text))
+
+    def place(self, path: tuple[str | int, ...]) -> tuple[Span, ...]:
+        """Where in the transcript what `path` leads to stands."""
+        return self.spans(*self.range(path))
+
+    def source_of(self, path: tuple[str | int, ...]) -> str:
+        """The characters of what `path` leads to."""
+        start, end = self.range(path)
+        return self.text[start:end]
+
+
+def compact(value: Any, limit: int = LIMIT) -> str:
+    """A JSON value as compact JSON. Raises `UnreadableJsonError` when that is longer than `limit` characters."""
+    parts: list[str] = []
+    length = 0
+    encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
+    try:
+        # In pieces: an expression may repeat one value a million times, and that must not fill the memory.
+        for part in encoder.iterencode(value):
+            length += len(part)
+            if length > limit:
+                raise UnreadableJsonError(f"the value is longer than {limit} characters")
+            parts.append(part)
+    except RecursionError:
+        raise UnreadableJsonError("the value is nested too deeply") from None
+    return "".join(parts)
+
+
+def dotted(path: tuple[str | int, ...]) -> str:
+    """`items[0].price`; "the value" for the empty path."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text or "the value"
+
+
+def keys_of(value: Any) -> str:
+    """What there is in a value, in words: its keys, its number of items."""
+    if isinstance(value, Mapping):
+        names = [str(key) for key in value]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        return f"has the keys {', '.join(names[:8])}{more}" if names else "is an empty object"
+    if isinstance(value, list):
+        return f"is a list of {len(value)}"
+    return f"is {'text' if isinstance(value, str) else 'no object'}"
+
+
+class _ConstantError(Exception):
+    pass
+
+
+def _refused(name: str) -> Any:
+    raise _ConstantError(name)
+
+
+def _said(error: json.JSONDecodeError, text: str) -> str:
+    if not text.strip():
+        return "the text is empty"
+    what = error.msg[:1].lower() + error.msg[1:]
+    return f"{what} (line {error.lineno}, column {error.colno})"

@@ -1,0 +1,81 @@
+"""`Classification`: the label that the agent gave, against the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from agenteval_tui.grading.expected import expected_text
+from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import kept, with_evidence
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import listed, quoted
+
+CONDITION = "label"
+"""The condition whose evidence holds the right label (`expected`) and the given one (`found`)."""
+
+
+class Classification(Metric):
+    """Compares the label that the agent gave with the right one; white space around them does not matter.
+
+    Over all runs of a suite the labels make accuracy, precision, recall and F1 per label, and a confusion matrix. Take
+    the label out of a longer answer with `extract_by_regex`.
+    """
+
+    label: str | None = Field(None, description="The right label. Without it: the criterion's expected value.")
+    labels: list[str] | None = Field(
+        None, description="All labels that there are. An answer that is none of them is said to be none."
+    )
+    ignore_case: bool = Field(False, description="Whether upper and lower case are the same.")
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        wanted = expected_text(self.label, context)
+        if wanted is None:
+            return self.error("there is no right label: neither `label` nor an expected value is given")
+        wanted, given = wanted.strip(), self._known(value.text.strip())
+        passed = self._fold(given) == self._fold(wanted)
+        score = 1.0 if passed else 0.0
+        if not context.explain:
+            return self.result(passed, score)
+        return with_evidence(self, passed, score, (self._evidence(wanted, given, passed, value),))
+
+    def _fold(self, label: str) -> str:
+        return label.lower() if self.ignore_case else label
+
+    def _known(self, given: str) -> str:
+        """The label as `labels` writes it."""
+        if self.ignore_case:
+            return next((one for one in self.labels or () if one.lower() == given.lower()), given)
+        return given
+
+    def _evidence(self, wanted: str, given: str, passed: bool, value: Value) -> Evidence:
+        start = len(value.text) - len(value.text.lstrip())
+        spans = value.spans(start, start + len(value.text.strip())) if value.text.strip() else ()
+        if passed:
+            return Evidence(
+                CONDITION, True, f"the label is {quoted(wanted)}", wanted, kept(given), spans, group="label"
+            )
+        reason = f"the label is {quoted(given)}, the right one is {quoted(wanted)}"
+        near: tuple[Span, ...] = ()
+        if not given:
+            reason = f"there is no label, the right one is {quoted(wanted)}"
+        elif given.lower() == wanted.lower():
+            reason += " (would match ignoring case)"
+            near = spans
+        elif self.labels is not None and self._fold(given) not in {self._fold(one) for one in self.labels}:
+            reason += f"; it is none of {listed([quoted(one, 20) for one in self.labels])}"
+        return Evidence(CONDITION, False, reason, wanted, kept(given), spans, near, "label")
+
+    def findings(self) -> Iterator[Finding]:
+        if self.labels is None:
+            return
+        if self.label is not None and "{{" not in self.label and self.label.strip() not in self.labels:
+            folded = {one.lower() for one in self.labels}
+            if not (self.ignore_case and self.label.strip().lower() in folded):
+                text = f"the right label {quoted(self.label)} is not in `labels`"
+                yield Finding("warning", "contradictory", text, ("label",))
+        for number, one in enumerate(self.labels):
+            if one in self.labels[:number]:
+                yield Finding("info", "duplicate", f"{quoted(one)} is in the list already", ("labels", number))

@@ -1,0 +1,243 @@
+"""`Json`: the value is JSON, fits a schema, has keys, is equal to another value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.grading.extracted import JsonValue, ListValue
+from agenteval_tui.grading.json_text import (
+    JsonSource,
+    NotJsonError,
+    UnreadableJsonError,
+    compact,
+    dotted,
+    embedded_json,
+    keys_of,
+    read_json,
+)
+from agenteval_tui.grading.metrics.json_difference import differences
+from agenteval_tui.grading.metrics.matchers import same_json
+from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import quick_results, with_evidence
+from agenteval_tui.grading.placeholders import has_placeholders
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import quoted, shown
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.metrics.json_schema import Schema
+
+_DIFFERENCES = 20
+
+Path = tuple[str | int, ...]
+
+
+class Json(Metric):
+    """Reads the value as JSON; it must be JSON, and everything that is given here must hold of it.
+
+    Of a text the whole must be JSON; the prototype class JsonResponse takes JSON out of a code block. The score is the
+    mean of what is given: fits the schema or not, share of the required keys, equal or not.
+    """
+
+    any_json: ClassVar[frozenset[str]] = frozenset({"schema", "equals"})
+
+    schema_: dict[str, Any] | None = Field(
+        None,
+        validation_alias="schema",
+        description="A JSON Schema (draft 2020-12, unless its `$schema` names another). Formats (date, email, uuid, "
+        "...) are checked. A `$ref` is looked up inside the schema and never fetched.",
+    )
+    required_keys: list[str] | None = Field(
+        None, description="Keys that must be there, with dots for keys inside of others: `order.items.0.price`."
+    )
+    equals: Any = Field(None, description="The value is deeply equal to this. Objects have no order, and 1 is 1.0.")
+
+    @field_validator("schema_")
+    @classmethod
+    def _usable(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        if schema is not None:
+            from agenteval_tui.grading.metrics.json_schema import Schema
+
+            Schema(schema)
+        return schema
+
+    @property
+    def compares(self) -> bool:
+        """Whether `equals` is given; null is a value to compare with too."""
+        return "equals" in self.model_fields_set
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        schema: Schema | None = None
+        if self.schema_ is not None:
+            from agenteval_tui.grading.metrics.json_schema import Schema as Compiled
+
+            schema = Compiled(self.schema_)
+        return _CompiledJson(self, schema)
+
+    def findings(self) -> Iterator[Finding]:
+        if self.required_keys == []:
+            yield Finding(
+                "warning", "checks-nothing", "`required_keys` is empty: it checks nothing", ("required_keys",)
+            )
+        for number, key in enumerate(self.required_keys or ()):
+            if not key:
+                text = "an empty key is ignored here"
+                yield Finding("warning", "checks-nothing", text, ("required_keys", number))
+        if self.schema_ == {}:
+            yield Finding("warning", "cannot-fail", "an empty schema fits every value", ("schema",))
+        if not self.compares or has_placeholders(self.equals):
+            return
+        for number, key in enumerate(self.required_keys or ()):
+            if key and find_key(self.equals, key)[1] is False:
+                text = f"{quoted(key)} is required, but not in what `equals` wants: this can never pass"
+                yield Finding("error", "contradictory", text, ("required_keys", number))
+        if self.schema_ is not None and not has_placeholders(self.schema_):
+            yield from self._schema_against_equals()
+
+    def _schema_against_equals(self) -> Iterator[Finding]:
+        from agenteval_tui.grading.metrics.json_schema import Schema, UnresolvedError
+
+        try:
+            errors = Schema(self.schema_).errors(self.equals)
+        except (UnresolvedError, ValueError):
+            return
+        if errors:
+            text = f"what `equals` wants does not fit the schema ({errors[0][1]}): this can never pass"
+            yield Finding("error", "contradictory", text, ("equals",))
+
+
+def find_key(data: Any, key: str) -> tuple[Path, bool]:
+    """The path that a dotted key leads along in `data`, and whether all of it is there."""
+    found, rest = data, key
+    path: list[str | int] = []
+    while rest:
+        if isinstance(found, Mapping):
+            # A key may have dots of its own.
+            step = rest if rest in found else rest.split(".", 1)[0]
+            if step not in found:
+                return tuple(path), False
+            found = found[step]
+            path.append(step)
+        else:
+            step = rest.split(".", 1)[0]
+            if not (isinstance(found, list) and step.isdecimal() and int(step) < len(found)):
+                return tuple(path), False
+            found = found[int(step)]
+            path.append(int(step))
+        rest = rest[len(str(step)) + 1 :]
+    return tuple(path), True
+
+
+class _CompiledJson:
+    """A Json made ready for many values."""
+
+    def __init__(self, metric: Json, schema: Schema | None) -> None:
+        self._metric = metric
+        self._schema = schema
+        self._keys = tuple((number, key) for number, key in enumerate(metric.required_keys or ()) if key)
+        self._quick = quick_results(metric)
+
+    def __call__(self, value: Value, context: Context) -> MetricResult:
+        from agenteval_tui.grading.metrics.json_schema import UnresolvedError
+
+        metric = self._metric
+        try:
+            data, source = _data(value)
+        except NotJsonError as problem:
+            if not context.explain:
+                return self._quick(False, 0.0)
+            return with_evidence(metric, False, 0.0, (_no_json(value, problem),))
+        except UnreadableJsonError as problem:
+            return metric.error(str(problem))
+        parts: list[float] = []
+        try:
+            if self._schema is not None:
+                parts.append(1.0 if self._schema.fits(data) else 0.0)
+            if self._keys:
+                parts.append(sum(find_key(data, key)[1] for _, key in self._keys) / len(self._keys))
+            if metric.compares:
+                parts.append(1.0 if same_json(metric.equals, data) else 0.0)
+            score = sum(parts) / len(parts) if parts else 1.0
+            passed = all(part == 1.0 for part in parts)
+            if not context.explain:
+                return self._quick(passed, score)
+            return with_evidence(metric, passed, score, self._evidence(data, source))
+        except UnresolvedError as problem:
+            return metric.error(str(problem))
+
+    def _evidence(self, data: Any, source: JsonSource | None) -> Iterator[Evidence]:
+        def place(path: Path) -> tuple[Span, ...]:
+            return () if source is None else source.place(path)
+
+        yield Evidence("parses", True, "the value is JSON", "JSON", _kept(data), place(()), group="parses")
+        if self._schema is not None:
+            errors = self._schema.errors(data)
+            if not errors:
+                yield Evidence("schema", True, "the value fits the schema", None, None, place(()), group="schema")
+            for number, (path, reason) in enumerate(errors):
+                name = "schema" if len(errors) == 1 else f"schema[{number}]"
+                yield Evidence(name, False, reason, None, dotted(path), place(path), group="schema")
+        for number, key in self._keys:
+            name = f"required_keys[{number}]"
+            path, there = find_key(data, key)
+            if there:
+                yield Evidence(name, True, f"{quoted(key)} is there", key, key, place(path), group="required_keys")
+                continue
+            reason = f"{quoted(key)} is missing: {dotted(path)} {keys_of(_at(data, path))}"
+            yield Evidence(name, False, reason, key, None, (), place(path), "required_keys")
+        if self._metric.compares:
+            expected = self._metric.equals
+            found = list(islice(differences(expected, data), _DIFFERENCES))
+            if not found:
+                said = f"the value is {shown(expected)}"
+                yield Evidence("equals", True, said, expected, _kept(data), place(()), group="equals")
+            for number, (path, reason) in enumerate(found):
+                name = "equals" if len(found) == 1 else f"equals[{number}]"
+                yield Evidence(name, False, reason, _kept(expected), dotted(path), place(path), group="equals")
+
+
+def _data(value: Value) -> tuple[Any, JsonSource | None]:
+    """The value's JSON data. Raises `NotJsonError`, `UnreadableJsonError`."""
+    if isinstance(value, JsonValue):
+        return value.data, value.source
+    if isinstance(value, ListValue):
+        return list(value.items), None
+    return read_json(value.text), JsonSource(value.text, value.spans)
+
+
+def _no_json(value: Value, problem: NotJsonError) -> Evidence:
+    text = value.text
+    reason = f"the value is no JSON: {problem.message}"
+    at = min(problem.position, max(len(text) - 1, 0))
+    spans = value.spans(at, min(at + 1, len(text))) if text else ()
+    near: tuple[Span, ...] = ()
+    part = embedded_json(text)
+    if part is not None:
+        near = value.spans(*part)
+        if "```" in text[: part[0]]:
+            reason += "; a code block holds JSON: the prototype class JsonResponse takes it out"
+        else:
+            reason += f"; {quoted(text[part[0] : part[1]], 40)} is, with text around it"
+    return Evidence("parses", False, reason, "JSON", quoted(text, 100), spans, near, "parses")
+
+
+def _kept(data: Any) -> Any:
+    """Small data as it is; of large data the beginning: all of it is in the transcript already."""
+    try:
+        text = compact(data, 2000)
+    except UnreadableJsonError:
+        return shown(data, 300) if not isinstance(data, list | Mapping) else keys_of(data)
+    return data if len(text) <= 2000 else text
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        data = data[step]
+    return data

@@ -1,0 +1,107 @@
+"""`Keywords`: how many of a list of words stand in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import line_of, quick_results, with_evidence
+from agenteval_tui.grading.nearest import nearest
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import quoted
+
+_NEAR = 12  # near misses are looked for of so many keywords; each may cost milliseconds
+
+
+class Keywords(Metric):
+    """Counts how many of the keywords stand in the text. The score is their share.
+
+    A keyword may stand inside a longer word, as `contains` of TextMatch finds it. Empty keywords are ignored.
+    """
+
+    keywords: list[str] = Field(description="The words or phrases that are looked for.")
+    ignore_case: bool = Field(True, description="Whether upper and lower case are the same.")
+    min_fraction: float = Field(
+        1.0, ge=0, le=1, description="The share of the keywords that must be there, 0 to 1. Without it: all of them."
+    )
+
+    def checks_nothing(self) -> bool:
+        return not any(self.keywords)
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        if self.checks_nothing():
+            result = self.neutral()
+            return lambda value, context: result
+        wanted = tuple((number, keyword) for number, keyword in enumerate(self.keywords) if keyword)
+        needles = tuple(keyword.lower() if self.ignore_case else keyword for _, keyword in wanted)
+        quick = quick_results(self)
+        ignore_case, least = self.ignore_case, self.min_fraction
+
+        def check(value: Value, context: Context) -> MetricResult:
+            text = value.lower if ignore_case else value.text
+            found = 0
+            for needle in needles:
+                if needle in text:
+                    found += 1
+            share = found / len(needles)
+            passed = share >= least - 1e-9
+            if not context.explain:
+                return quick(passed, share)
+            lines = list(_evidence(wanted, ignore_case, value))
+            if least < 1:
+                said = f"{found} of {len(needles)} keywords are there ({share:.0%}), at least {least:.0%} must be"
+                lines.insert(0, Evidence("min_fraction", passed, said, least, share, group="Keywords"))
+                # One keyword alone decides nothing then.
+                lines[1:] = [_undecided(one) for one in lines[1:]]
+            return with_evidence(self, passed, share, lines)
+
+        return check
+
+    def findings(self) -> Iterator[Finding]:
+        if self.checks_nothing():
+            yield Finding("warning", "checks-nothing", "there is no keyword: this checks nothing", ("keywords",))
+            return
+        seen: set[str] = set()
+        for number, keyword in enumerate(self.keywords):
+            folded = keyword.lower() if self.ignore_case else keyword
+            if not keyword:
+                yield Finding("warning", "checks-nothing", "an empty text is ignored here", ("keywords", number))
+            elif folded in seen:
+                yield Finding("info", "duplicate", f"{quoted(keyword)} is in the list already", ("keywords", number))
+            seen.add(folded)
+        if self.min_fraction == 0:
+            text = "this cannot fail: `min_fraction` 0 asks for no keyword at all"
+            yield Finding("warning", "cannot-fail", text, ("min_fraction",))
+
+
+def _undecided(one: Evidence) -> Evidence:
+    if one.passed:
+        return one
+    return Evidence(one.condition, None, one.reason, one.expected, one.found, one.spans, one.near, one.group)
+
+
+def _evidence(wanted: tuple[tuple[int, str], ...], ignore_case: bool, value: Value) -> Iterator[Evidence]:
+    missed = 0
+    for number, keyword in wanted:
+        name = f"keywords[{number}]"
+        text, needle = (value.lower, keyword.lower()) if ignore_case else (value.text, keyword)
+        start = text.find(needle)
+        if start >= 0:
+            at = value.in_text(start, start + len(needle)) if ignore_case else (start, start + len(needle))
+            found = value.text[at[0] : at[1]]
+            reason = f"{quoted(keyword)} is there (line {line_of(value.text, at[0])})"
+            yield Evidence(name, True, reason, keyword, found, value.spans(*at), group="Keywords")
+            continue
+        reason = f"{quoted(keyword)} is not in the text" + (": the text is empty" if not value.text else "")
+        miss = nearest(value, keyword, "contains", ignore_case) if missed < _NEAR else None
+        missed += 1
+        near = () if miss is None else value.spans(miss.start, miss.end)
+        if miss is not None:
+            reason += f"; {miss.reason}"
+        yield Evidence(name, False, reason, keyword, None, (), near, "Keywords")

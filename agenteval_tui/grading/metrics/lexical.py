@@ -1,0 +1,101 @@
+"""`Lexical`: how alike two texts are, letter by letter or word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from agenteval_tui.grading.expected import expected_text
+from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import kept, with_evidence
+from agenteval_tui.grading.nearest import nearest
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import quoted
+
+LIMIT = 100_000
+"""Characters of each side; the cost grows with the product of the lengths."""
+
+
+class Lexical(Metric):
+    """Measures how alike the text and an expected text are, 0 to 1.
+
+    `ratio` compares characters in order (twice the longest common subsequence, divided by both lengths). `token_set`
+    compares the sets of words, whatever their order and number. `rouge_l` is the ROUGE-L F-measure: the longest common
+    subsequence of words, without case and punctuation (Lin 2004).
+    """
+
+    to: str | None = Field(None, description="The text to compare with. Without it: the criterion's expected value.")
+    method: Literal["ratio", "token_set", "rouge_l"] = Field("ratio", description="How likeness is measured.")
+    min: float = Field(0.8, ge=0, le=1, description="The least likeness that passes, 0 to 1.")
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        def check(value: Value, context: Context) -> MetricResult:
+            other = expected_text(self.to, context)
+            if other is None:
+                return self.error("there is nothing to compare with: neither `to` nor an expected value is given")
+            longest = max(len(value.text), len(other))
+            if longest > LIMIT:
+                return self.error(f"{longest} characters are too many to compare (at most {LIMIT})")
+            score = likeness(value.text, other, self.method)
+            passed = score >= self.min - 1e-9
+            if not context.explain:
+                return self.result(passed, score)
+            return with_evidence(self, passed, score, (self._evidence(value, other, score, passed),))
+
+        return check
+
+    def _evidence(self, value: Value, other: str, score: float, passed: bool) -> Evidence:
+        said = f"likeness {score:.2f} ({self.method}), at least {self.min:g} is wanted"
+        spans = value.spans(0, len(value.text)) if value.text else ()
+        if passed:
+            return Evidence(self.method, True, said, kept(other), kept(value.text), spans, group="Lexical")
+        miss = nearest(value, other, "equals", False)
+        if not value.text:
+            said += ": the text is empty"
+        elif miss is not None:
+            said += f"; {miss.reason}"
+        near = () if miss is None else value.spans(miss.start, miss.end)
+        return Evidence(self.method, False, said, kept(other), kept(value.text), spans, near, "Lexical")
+
+    def findings(self) -> Iterator[Finding]:
+        if self.min == 0:
+            yield Finding("warning", "cannot-fail", "this cannot fail: any text is alike enough for `min` 0", ("min",))
+        if self.to == "":
+            text = f"`to` is empty: only an empty text is like {quoted('')}"
+            yield Finding("warning", "without-effect", text, ("to",))
+
+
+def likeness(text: str, other: str, method: str) -> float:
+    """How alike two texts are, 0 to 1. Two texts without any word are alike when they are equal."""
+    if text == other:
+        return 1.0
+    from rapidfuzz import fuzz
+
+    if method == "ratio":
+        return float(fuzz.ratio(text, other)) / 100
+    if method == "token_set":
+        return float(fuzz.token_set_ratio(text, other)) / 100
+    return rouge_l(text, other)
+
+
+def rouge_l(text: str, other: str) -> float:
+    """The F-measure of the longest common subsequence of words (lower case, letters and digits only)."""
+    from rapidfuzz.distance import LCSseq
+
+    left, right = _tokens(text), _tokens(other)
+    if not left or not right:
+        return 0.0
+    common = LCSseq.similarity(left, right)
+    return 2 * common / (len(left) + len(right))
+
+
+def _tokens(text: str) -> list[str]:
+    import regex
+
+    return list(regex.findall(r"[\p{L}\p{M}\p{N}]+", text.lower()))

@@ -1,0 +1,157 @@
+"""`Latency`, `Tokens`, `Cost`, `Steps`: what a run took. What was not measured is an error, never a pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar
+
+from pydantic import Field
+
+from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import SPANS, with_evidence
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import count
+from agenteval_tui.transcripts.model import Transcript
+
+
+class Bounded(Metric):
+    """Base of what is measured and must not be more than a bound."""
+
+    bounds: ClassVar[tuple[str, ...]] = ("max",)
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        """What `bound` bounds; None when it was not measured."""
+        raise NotImplementedError
+
+    def said(self, bound: str, amount: float) -> str:
+        """An amount in words, with its unit."""
+        raise NotImplementedError
+
+    def what(self, bound: str) -> str:
+        """What is measured, in words."""
+        raise NotImplementedError
+
+    def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
+        """What in the transcript is too much."""
+        return ()
+
+    def checks_nothing(self) -> bool:
+        return not self._given()
+
+    def _given(self) -> tuple[tuple[str, float], ...]:
+        return tuple((name, bound) for name in self.bounds if (bound := getattr(self, name)) is not None)
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        given = self._given()
+        if not given:
+            return self.neutral()
+        held = 0
+        lines: list[Evidence] = []
+        for name, bound in given:
+            amount = self.measured(name, value.transcript)
+            if amount is None or not math.isfinite(amount):
+                reason = f"{self.what(name)} was not measured"
+                return self.error(reason, (Evidence(name, None, reason, bound, None, group=self.type_name),))
+            holds = amount <= bound
+            held += holds
+            if context.explain:
+                lines.append(self._line(name, bound, amount, holds, value.transcript))
+        passed, score = held == len(given), held / len(given)
+        return with_evidence(self, passed, score, lines) if context.explain else self.result(passed, score)
+
+    def _line(self, name: str, bound: float, amount: float, holds: bool, transcript: Transcript) -> Evidence:
+        most = self.said(name, bound)
+        if holds:
+            reason = f"{self.what(name)}: {self.said(name, amount)}, at most {most} wanted"
+            return Evidence(name, True, reason, bound, amount, group=self.type_name)
+        reason = f"{self.what(name)}: {self.said(name, amount)}, {self.said(name, amount - bound)} more than {most}"
+        return Evidence(name, False, reason, bound, amount, self.places(name, transcript), group=self.type_name)
+
+    def findings(self) -> Iterator[Finding]:
+        if self.checks_nothing():
+            yield Finding("warning", "checks-nothing", f"this {self.type_name} has no bound: it checks nothing")
+
+
+class Latency(Bounded):
+    """How long the run took, from the question to the end of the answer. A run that was not timed is an error."""
+
+    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most so many milliseconds.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        return transcript.timing.total_ms
+
+    def said(self, bound: str, amount: float) -> str:
+        return f"{amount:,.0f} ms" if amount >= 10 else f"{amount:.3g} ms"
+
+    def what(self, bound: str) -> str:
+        return "the time of the run"
+
+
+class Tokens(Bounded):
+    """How many tokens the run took, as the server counted them. A run whose tokens were not counted is an error."""
+
+    bounds: ClassVar[tuple[str, ...]] = ("max", "input_max", "output_max")
+
+    max: int | None = Field(None, ge=0, description="At most so many tokens, input and output together.")
+    input_max: int | None = Field(None, ge=0, description="At most so many input tokens, over all turns.")
+    output_max: int | None = Field(None, ge=0, description="At most so many output tokens, over all turns.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        usage = transcript.usage
+        if bound == "input_max":
+            return usage.input_tokens
+        if bound == "output_max":
+            return usage.output_tokens
+        # Half of the sum is no sum.
+        return None if usage.input_tokens is None or usage.output_tokens is None else usage.total_tokens
+
+    def said(self, bound: str, amount: float) -> str:
+        return count(round(amount), "token")
+
+    def what(self, bound: str) -> str:
+        return {"max": "the number of tokens", "input_max": "the input", "output_max": "the output"}[bound]
+
+    def findings(self) -> Iterator[Finding]:
+        yield from super().findings()
+        parts = [bound for bound in (self.input_max, self.output_max) if bound is not None]
+        if self.max is not None and len(parts) == 2 and sum(parts) <= self.max:
+            text = f"`input_max` and `output_max` together are at most {self.max} already: this can change nothing"
+            yield Finding("info", "without-effect", text, ("max",))
+
+
+class Cost(Bounded):
+    """What the run cost. A run whose cost is not known is an error."""
+
+    max: float | None = Field(None, ge=0, allow_inf_nan=False, description="At most so many US dollars.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        return transcript.usage.cost
+
+    def said(self, bound: str, amount: float) -> str:
+        return f"${amount:.6f}".rstrip("0").rstrip(".") if amount < 1 else f"${amount:,.2f}"
+
+    def what(self, bound: str) -> str:
+        return "the cost of the run"
+
+
+class Steps(Bounded):
+    """How many tool calls the agent made."""
+
+    max: int | None = Field(None, ge=0, description="At most so many tool calls.")
+
+    def measured(self, bound: str, transcript: Transcript) -> float | None:
+        return len(transcript.tool_calls)
+
+    def said(self, bound: str, amount: float) -> str:
+        return count(round(amount), "call")
+
+    def what(self, bound: str) -> str:
+        return "the number of tool calls"
+
+    def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
+        assert self.max is not None
+        return tuple(
+            Span("tool", index) for index in range(self.max, min(len(transcript.tool_calls), self.max + SPANS))
+        )

@@ -1,0 +1,122 @@
+"""`Regex`: a regular expression that must be found, or must not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import FOUND, kept, line_of, quick_results, with_evidence
+from agenteval_tui.grading.patterns import Pattern, PatternError, SlowPatternError, compile_pattern, compile_with_flags
+from agenteval_tui.grading.properties import RegexText
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import count, listed, quoted
+
+_HITS = 20
+_FLAGS = "imsx"
+
+
+class Regex(Metric):
+    """Searches the text with a regular expression, which must be found somewhere, or with `not` nowhere.
+
+    A search that takes longer than a second is an error, not a verdict.
+    """
+
+    pattern: Annotated[str, RegexText()] = Field(
+        min_length=1, description="The pattern, PHP style with delimiters and flags (`/total: \\d+/i`) or bare."
+    )
+    flags: str | None = Field(
+        None,
+        description="Flags beside those in the pattern: i (case does not matter), m (^ and $ at each line), "
+        "s (. is any character), x (white space in the pattern is not looked for).",
+    )
+    not_: bool = Field(False, validation_alias="not", description="The pattern must not be found.")
+
+    @field_validator("pattern")
+    @classmethod
+    def _usable(cls, pattern: str) -> str:
+        compile_pattern(pattern)
+        return pattern
+
+    @field_validator("flags")
+    @classmethod
+    def _known(cls, flags: str | None) -> str | None:
+        for position, flag in enumerate(flags or ""):
+            if flag not in _FLAGS:
+                raise PatternError(f"the flag {flag} is not known (there are {', '.join(_FLAGS)})", position)
+        return flags
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        pattern = compile_with_flags(self.pattern, self.flags or "")
+        quick = quick_results(self)
+        unwanted = self.not_
+
+        def check(value: Value, context: Context) -> MetricResult:
+            passed = (pattern.search(value.text) is None) is unwanted
+            score = 1.0 if passed else 0.0
+            if not context.explain:
+                return quick(passed, score)
+            return with_evidence(self, passed, score, (_evidence(pattern, unwanted, value),))
+
+        return check
+
+    def findings(self) -> Iterator[Finding]:
+        if "{{" in self.pattern:
+            return
+        pattern = compile_with_flags(self.pattern, self.flags or "")
+        if _finds_everywhere(pattern):
+            if self.not_:
+                text = "the pattern is found in every text, even an empty one: this can never pass"
+                yield Finding("error", "contradictory", text, ("pattern",))
+            else:
+                text = "this cannot fail: the pattern is found in every text, even an empty one"
+                yield Finding("warning", "cannot-fail", text, ("pattern",))
+
+
+def _finds_everywhere(pattern: Pattern) -> bool:
+    # A pattern that looks at nothing around it and is satisfied with nothing finds nothing everywhere.
+    if any(sign in pattern.body for sign in ("(?=", "(?!", "(?<", "^", "$", "\\")) or "A" in pattern.flags:
+        return False
+    try:
+        return pattern.search("") is not None
+    except SlowPatternError:
+        return False
+
+
+def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
+    name = "not" if unwanted else "pattern"
+    hits = pattern.matches(value.text, _HITS)
+    spans = tuple(span for hit in hits for span in value.spans(hit.start(), hit.end()))
+    if hits:
+        lines = list(dict.fromkeys(str(line_of(value.text, hit.start())) for hit in hits))
+        where = f"line {lines[0]}" if len(lines) == 1 else f"lines {listed(lines)}"
+        first = quoted(hits[0][0])
+        found = kept(hits[0][0], FOUND)
+        if unwanted:
+            reason = f"{pattern.text} must not be found, but it matches {first} ({where})"
+        elif len(hits) == 1:
+            reason = f"{pattern.text} matches {first} ({where})"
+        else:
+            more = f"{_HITS} matches or more" if len(hits) == _HITS else count(len(hits), "match", "matches")
+            reason = f"{pattern.text} matches {first} ({more}, {where})"
+        return Evidence(name, not unwanted, reason, pattern.text, found, spans, group="Regex")
+    reason = f"{pattern.text} is not in the text"
+    if unwanted:
+        return Evidence(name, True, reason, pattern.text, None, group="Regex")
+    if not value.text:
+        return Evidence(name, False, f"{reason}: the text is empty", pattern.text, None, group="Regex")
+    from agenteval_tui.grading.prototypes.text_response import longest_start
+
+    near = longest_start(pattern, value.text)
+    if near is None:
+        return Evidence(name, False, reason, pattern.text, None, group="Regex")
+    part, start, end = near
+    piece = value.text[start:end]
+    reason += f"; its beginning {part} matches {quoted(piece)} in line {line_of(value.text, start)}"
+    return Evidence(name, False, reason, pattern.text, None, (), value.spans(start, end), "Regex")

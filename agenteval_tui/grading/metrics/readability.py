@@ -1,0 +1,86 @@
+"""`Readability`: the school grade that an English text asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import short, with_evidence
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.word_runs import Word, count_sentences, spoken
+from agenteval_tui.grading.words import count, listed, quoted
+
+_VOWELS = re.compile(r"[aeiouyäöüáàâéèêíìîóòôúùûæœø]+")
+_HARD = 3
+
+
+class Readability(Metric):
+    """Measures how hard a text is to read: the Flesch-Kincaid grade, which is a number of years at school.
+
+    0.39 * words / sentences + 11.8 * syllables / words - 15.59, at least 0, rounded to one decimal (Kincaid, Fishburne,
+    Rogers and Chissom 1975, "Derivation of new readability formulas for Navy enlisted personnel", Research Branch
+    Report 8-75). Made for English. Syllables are groups of vowels, without an e at the end of a word. A text without
+    words has no grade: an error.
+    """
+
+    max_grade: float | None = Field(None, ge=0, allow_inf_nan=False, description="The grade is at most this.")
+
+    def checks_nothing(self) -> bool:
+        return self.max_grade is None
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        if self.max_grade is None:
+            return self.neutral()
+        words = spoken(value.text)
+        if not words:
+            return self.error("a text without words has no grade")
+        found = grade(words, count_sentences(value.text))
+        passed = found <= self.max_grade
+        score = 1.0 if passed else self.max_grade / found
+        if not context.explain:
+            return self.result(passed, score)
+        return with_evidence(self, passed, score, (self._evidence(value, words, found, passed),))
+
+    def _evidence(self, value: Value, words: list[Word], found: float, passed: bool) -> Evidence:
+        sentences = count_sentences(value.text)
+        per_word = sum(syllables(word.text) for word in words) / len(words)
+        reason = (
+            f"grade {found:g} ({count(len(words), 'word')} in {count(sentences, 'sentence')}, {per_word:.2f} syllables "
+            f"a word), at most {self.max_grade:g} wanted"
+        )
+        if passed:
+            return Evidence("max_grade", True, reason, self.max_grade, found, group="Readability")
+        # What could be said more simply: the longest words.
+        hard = sorted({word.text: word for word in words if syllables(word.text) > _HARD}.values(), key=_weight)[:5]
+        spans = tuple(span for word in hard for span in value.spans(word.start, word.end))
+        if hard:
+            reason += f"; the longest words: {listed([quoted(short(word.text), 30) for word in hard])}"
+        return Evidence("max_grade", False, reason, self.max_grade, found, spans, group="Readability")
+
+    def findings(self) -> Iterator[Finding]:
+        if self.max_grade is None:
+            text = "without `max_grade` this checks nothing"
+            yield Finding("warning", "checks-nothing", text)
+
+
+def grade(words: list[Word], sentences: int) -> float:
+    """The Flesch-Kincaid grade of a text with these words (one at least), rounded to one decimal; never below 0."""
+    per_word = sum(syllables(word.text) for word in words) / len(words)
+    return round(max(0.0, 0.39 * len(words) / sentences + 11.8 * per_word - 15.59), 1)
+
+
+def syllables(word: str) -> int:
+    """How many syllables a word has, by a rule of thumb for English: at least one."""
+    word = word.lower()
+    number = len(_VOWELS.findall(word))
+    if word.endswith("e"):
+        number -= 1
+    return max(1, number)
+
+
+def _weight(word: Word) -> tuple[int, int]:
+    return -syllables(word.text), word.start

@@ -1,0 +1,71 @@
+"""`Repetition`: how much of a text says the same words again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from pydantic import Field
+
+from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import SPANS, with_evidence
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.word_runs import Word, spoken
+from agenteval_tui.grading.words import count, listed, quoted
+
+
+class Repetition(Metric):
+    """Measures how many words were there before: repeated words divided by all words, case does not matter.
+
+    "a a a b" has a ratio of 0.5: two of the four words are repetitions. Longer texts repeat more, because every text
+    needs its small words. A text without words repeats nothing.
+    """
+
+    max_ratio: float | None = Field(None, ge=0, le=1, description="The ratio is at most this, 0 to 1.")
+
+    def checks_nothing(self) -> bool:
+        return self.max_ratio is None
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        if self.max_ratio is None:
+            return self.neutral()
+        words = spoken(value.text)
+        counts = Counter(word.text.lower() for word in words)
+        repeated = len(words) - len(counts)
+        ratio = repeated / len(words) if words else 0.0
+        passed = ratio <= self.max_ratio + 1e-9
+        score = 1.0 if passed else 1.0 - ratio
+        if not context.explain:
+            return self.result(passed, score)
+        return with_evidence(self, passed, score, (self._evidence(value, words, counts, ratio, passed),))
+
+    def _evidence(self, value: Value, words: list[Word], counts: Counter[str], ratio: float, passed: bool) -> Evidence:
+        repeated = len(words) - len(counts)
+        reason = f"{count(repeated, 'repetition')} in {count(len(words), 'word')} ({ratio:.2f}), at most "
+        reason += f"{self.max_ratio:g} wanted"
+        if passed:
+            return Evidence("max_ratio", True, reason, self.max_ratio, ratio, group="Repetition")
+        most = [(word, number) for word, number in counts.most_common(5) if number > 1]
+        reason += f"; most often {listed([f'{quoted(word, 20)} ({number} times)' for word, number in most])}"
+        top = {word for word, _ in most}
+        again = islice((word for word in _again(words) if word.text.lower() in top), SPANS)
+        spans = tuple(span for word in again for span in value.spans(word.start, word.end))
+        return Evidence("max_ratio", False, reason, self.max_ratio, ratio, spans, group="Repetition")
+
+    def findings(self) -> Iterator[Finding]:
+        if self.max_ratio is None:
+            yield Finding("warning", "checks-nothing", "without `max_ratio` this checks nothing")
+        elif self.max_ratio == 1:
+            text = "this cannot fail: the ratio is always less than 1"
+            yield Finding("warning", "cannot-fail", text, ("max_ratio",))
+
+
+def _again(words: list[Word]) -> Iterator[Word]:
+    seen: set[str] = set()
+    for word in words:
+        folded = word.text.lower()
+        if folded in seen:
+            yield word
+        seen.add(folded)

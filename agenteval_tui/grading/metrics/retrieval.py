@@ -1,0 +1,141 @@
+"""`Retrieval`: whether the right documents were found, and how far up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from agenteval_tui.grading.extracted import JsonValue, ListValue
+from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import with_evidence
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.grading.value import Value
+from agenteval_tui.grading.words import listed, nth, quoted
+
+_MINIMUMS = ("precision", "recall", "f1", "mrr", "ndcg")
+_LINES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of one list of documents, each 0..1."""
+
+    precision: float
+    recall: float
+    f1: float
+    mrr: float
+    ndcg: float
+
+
+class Retrieval(Metric):
+    """Measures a list of found documents against the relevant ones. Use it with the prototype class Retrieval.
+
+    Precision@k: relevant ones among the first k, divided by k. Recall@k: divided by the number of relevant ones. F1@k:
+    their harmonic mean, which is the score. MRR: 1 / rank of the first relevant one. nDCG@k: with gain 1 for a relevant
+    one and a discount of log2(rank + 1).
+    """
+
+    relevant: list[str] = Field(min_length=1, description="The ids of the relevant documents.")
+    k: int | None = Field(None, ge=1, description="How many of the found documents count. Without it: all of them.")
+    min_precision: float | None = Field(None, ge=0, le=1, description="Precision@k is at least this.")
+    min_recall: float | None = Field(None, ge=0, le=1, description="Recall@k is at least this.")
+    min_f1: float | None = Field(None, ge=0, le=1, description="F1@k is at least this.")
+    min_mrr: float | None = Field(None, ge=0, le=1, description="1 / rank of the first relevant one is at least this.")
+    min_ndcg: float | None = Field(None, ge=0, le=1, description="nDCG@k is at least this.")
+
+    def _minimums(self) -> tuple[tuple[str, float], ...]:
+        return tuple((name, least) for name in _MINIMUMS if (least := getattr(self, f"min_{name}")) is not None)
+
+    def check(self, value: Value, context: Context) -> MetricResult:
+        found = _list(value)
+        if found is None:
+            return self.error("this value is no list of documents: use the prototype class Retrieval")
+        figures = measure(found, self.relevant, self.k)
+        held = [getattr(figures, name) >= least - 1e-9 for name, least in self._minimums()]
+        passed = all(held)
+        if not context.explain:
+            return self.result(passed, figures.f1)
+        return with_evidence(self, passed, figures.f1, self._evidence(found, figures, value))
+
+    def _evidence(self, found: Sequence[str], figures: Figures, value: Value) -> Iterator[Evidence]:
+        at = "" if self.k is None else f"@{self.k}"
+        minimums = dict(self._minimums())
+        for name in _MINIMUMS:
+            amount = getattr(figures, name)
+            said = f"{name}{'' if name == 'mrr' else at} is {amount:.3f}"
+            least = minimums.get(name)
+            if least is None:
+                yield Evidence(name, None, said, None, amount, group="Retrieval")
+                continue
+            holds = amount >= least - 1e-9
+            reason = f"{said}, at least {least:g} is wanted"
+            yield Evidence(f"min_{name}", holds, reason, least, amount, group="Retrieval")
+        ranks = {one: rank for rank, one in reversed(list(enumerate(found, start=1)))}
+        for number, one in enumerate(self.relevant[:_LINES]):
+            rank = ranks.get(one)
+            where = _place(value, rank - 1) if rank is not None else ()
+            name = f"relevant[{number}]"
+            if rank is None:
+                yield Evidence(name, None, f"{quoted(one)} was not found", one, None, group="relevant")
+            elif self.k is not None and rank > self.k:
+                reason = f"{quoted(one)} was found, but only as the {nth(rank)} (k is {self.k})"
+                yield Evidence(name, None, reason, one, rank, (), where, "relevant")
+            else:
+                yield Evidence(name, None, f"{quoted(one)} is the {nth(rank)}", one, rank, where, group="relevant")
+        wanted = set(self.relevant)
+        others = [one for one in found[: self.k] if one not in wanted]
+        if others:
+            reason = f"found, but not relevant: {listed([quoted(one, 30) for one in others])}"
+            yield Evidence("not relevant", None, reason, None, len(others), group="relevant")
+
+    def findings(self) -> Iterator[Finding]:
+        minimums = self._minimums()
+        if not any(least > 0 for _, least in minimums):
+            text = "this cannot fail: no minimum (`min_recall`, `min_ndcg`, ...) is given"
+            yield Finding("warning", "cannot-fail", text, (f"min_{minimums[0][0]}",) if minimums else ())
+        distinct = len(set(self.relevant))
+        if self.k is None:
+            return
+        best = measure(list(dict.fromkeys(self.relevant)), self.relevant, self.k)
+        for name, least in minimums:
+            if getattr(best, name) < least - 1e-9:
+                text = (
+                    f"with {distinct} relevant and k = {self.k} {name} is at most {getattr(best, name):.3f}: "
+                    "this can never pass"
+                )
+                yield Finding("error", "contradictory", text, (f"min_{name}",))
+
+
+def measure(found: Sequence[str], relevant: Sequence[str], k: int | None = None) -> Figures:
+    """The figures of `found` (in order) against `relevant` (a set, not empty). A document counts once."""
+    wanted = set(relevant)
+    ranked = list(dict.fromkeys(found))
+    first = next((rank for rank, one in enumerate(ranked, start=1) if one in wanted), None)
+    top = ranked if k is None else ranked[:k]
+    hits = [rank for rank, one in enumerate(top, start=1) if one in wanted]
+    looked_at = len(ranked) if k is None else k
+    precision = len(hits) / looked_at if looked_at else 0.0
+    recall = len(hits) / len(wanted)
+    f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
+    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(wanted), looked_at) + 1))
+    if k is None:
+        ideal = sum(1 / math.log2(rank + 1) for rank in range(1, len(wanted) + 1))
+    gained = sum(1 / math.log2(rank + 1) for rank in hits)
+    mrr = 1 / first if first is not None and (k is None or first <= k) else 0.0
+    return Figures(precision, recall, f1, mrr, min(1.0, gained / ideal) if ideal else 0.0)
+
+
+def _list(value: Value) -> tuple[str, ...] | None:
+    if isinstance(value, ListValue):
+        return value.items
+    if isinstance(value, JsonValue) and isinstance(value.data, list):
+        plain = [one for one in value.data if isinstance(one, str | int) and not isinstance(one, bool)]
+        return tuple(str(one) for one in plain) if len(plain) == len(value.data) else None
+    return None
+
+
+def _place(value: Value, number: int) -> tuple[Span, ...]:
+    return value.place(number) if isinstance(value, ListValue) else ()

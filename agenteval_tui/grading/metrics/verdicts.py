@@ -1,0 +1,58 @@
+"""A metric's result from its lines of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from agenteval_tui.grading.metrics.metric import Metric
+from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.words import SHOWN
+
+FOUND = 300
+"""Characters of the text that `found` keeps."""
+SPANS = 50
+"""Places that one line of evidence marks."""
+_KEPT = 1000
+
+Quick = Callable[[bool, float], MetricResult]
+
+
+def with_evidence(metric: Metric, passed: bool, score: float, evidence: Iterable[Evidence]) -> MetricResult:
+    """The verdict with its evidence; the reason is the first line that was missed, and how many more there are."""
+    lines = tuple(evidence)
+    missed = [one for one in lines if one.passed is False]
+    reason = "" if passed or not missed else missed[0].reason
+    if reason and len(missed) > 1:
+        reason += f" (and {len(missed) - 1} more)"
+    return metric.result(passed, score, lines, reason)
+
+
+def quick_results(metric: Metric) -> Quick:
+    """Results without evidence, each made once: grading thousands makes the same few again and again."""
+    known: dict[tuple[bool, float], MetricResult] = {}
+
+    def result(passed: bool, score: float) -> MetricResult:
+        found = known.get((passed, score))
+        if found is None:
+            found = metric.result(passed, score)
+            if len(known) < _KEPT:
+                known[passed, score] = found
+        return found
+
+    return result
+
+
+def kept(text: str, limit: int = FOUND) -> str:
+    """`text` as `found` keeps it."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def line_of(text: str, offset: int) -> int:
+    """The line (from 1) of a character."""
+    return text.count("\n", 0, offset) + 1
+
+
+def short(text: str) -> str:
+    """One line of `text`, cut to what a reason shows."""
+    one = " ".join(text.split())
+    return one if len(one) <= SHOWN else one[: SHOWN - 1] + "…"

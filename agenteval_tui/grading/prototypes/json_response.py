@@ -1,0 +1,183 @@
+"""`JsonResponse`: a value out of the final answer read as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from agenteval_tui.grading.extracted import JsonValue
+from agenteval_tui.grading.json_text import (
+    JsonSource,
+    NotJsonError,
+    UnreadableJsonError,
+    compact,
+    dotted,
+    embedded_json,
+    keys_of,
+    read_json,
+)
+from agenteval_tui.grading.paths import PathFailedError, compile_path, walk
+from agenteval_tui.grading.prototypes.prototype import Prototype
+from agenteval_tui.grading.prototypes.text_response import code_blocks
+from agenteval_tui.grading.results import Span
+from agenteval_tui.grading.value import ExtractionError, NothingExtracted, Value
+from agenteval_tui.grading.words import quoted
+from agenteval_tui.transcripts.model import Transcript
+
+_BLOCKS = 20
+_LANGUAGES = ("json", "jsonc", "json5", "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """JSON in the final answer: its value, and the characters that it takes."""
+
+    data: Any
+    start: int
+    end: int
+
+
+class JsonResponse(Prototype):
+    """A value out of the final answer, which is read as JSON; a fenced block around the JSON is unwrapped.
+
+    Metrics on text see a string as it is and any other value as compact JSON.
+    """
+
+    extract_path: str | None = Field(
+        None,
+        min_length=1,
+        description="A JMESPath expression that leads to the value (`order.items[0].price`). Without it: all of it. "
+        "Where it finds nothing (null), nothing is extracted.",
+    )
+
+    @field_validator("extract_path")
+    @classmethod
+    def _usable(cls, path: str | None) -> str | None:
+        if path is not None:
+            compile_path(path)
+        return path
+
+    @property
+    def can_find_nothing(self) -> bool:
+        return True
+
+    def extract(self, transcript: Transcript) -> Value | None:
+        text = transcript.final_output
+        try:
+            found = _read(text)
+            if self.extract_path is None:
+                return JsonValue(transcript, found.data, _source(transcript, found, ()))
+            path = compile_path(self.extract_path)
+            data = path.search(found.data)
+            if data is None:
+                return None
+            if path.steps is None:
+                compact(data)  # an expression can make much out of little
+            return JsonValue(transcript, data, _source(transcript, found, path.steps))
+        except NotJsonError:
+            return None
+        except (UnreadableJsonError, PathFailedError) as problem:
+            raise ExtractionError(str(problem)) from None
+
+    def why_nothing(self, transcript: Transcript) -> NothingExtracted:
+        text = transcript.final_output
+        searched = _spans(transcript, 0, len(text))
+        if not text:
+            return NothingExtracted("the final answer is empty", searched)
+        try:
+            found = _read(text)
+        except UnreadableJsonError as problem:
+            return NothingExtracted(str(problem), searched)
+        except NotJsonError as problem:
+            return _no_json(transcript, problem, searched)
+        assert self.extract_path is not None
+        searched = _spans(transcript, found.start, found.end)
+        path = compile_path(self.extract_path)
+        if path.steps is None:
+            return NothingExtracted(f"`{path.text}` finds nothing in the JSON", searched)
+        depth, last = walk(found.data, path.steps)
+        near = JsonSource(
+            text[found.start : found.end], lambda a, b: _spans(transcript, found.start + a, found.start + b)
+        )
+        place = near.place(path.steps[:depth])
+        if depth == len(path.steps):
+            return NothingExtracted(f"`{path.text}` is null", searched, place)
+        where = "the JSON" if depth == 0 else dotted(path.steps[:depth])
+        reason = f"`{path.text}` finds nothing: {where} {keys_of(last)}"
+        step = path.steps[depth]
+        close = get_close_matches(str(step), [str(key) for key in last], n=1) if isinstance(last, dict) else []
+        if close:
+            reason += f"; did you mean {dotted((*path.steps[:depth], close[0]))}?"
+            place = near.place((*path.steps[:depth], close[0]))
+        return NothingExtracted(reason, searched, place, tuple(close))
+
+
+def _read(text: str) -> _Found:
+    """The whole answer as JSON, or a fenced block of it. Raises `NotJsonError`, `UnreadableJsonError`."""
+    try:
+        return _Found(read_json(text), 0, len(text))
+    except NotJsonError as problem:
+        for start, end in _fenced(text):
+            try:
+                return _Found(read_json(text[start:end]), start, end)
+            except NotJsonError:
+                continue
+        raise problem
+
+
+def _fenced(text: str) -> list[tuple[int, int]]:
+    """The code of blocks that may hold JSON: those that say so first."""
+    named: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
+    for block in code_blocks(text, None)[:_BLOCKS] if "```" in text else ():
+        line_end = text.find("\n", block.inner_start, block.inner_end)
+        if line_end < 0 or text[block.inner_start : line_end].lstrip()[:1] in tuple('{["'):
+            others.append((block.inner_start, block.inner_end))  # ```{"a": 1}```
+        elif block.language.lower() in _LANGUAGES:
+            (named if block.language else others).append((line_end, block.inner_end))
+    return named + others
+
+
+def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span, ...]) -> NothingExtracted:
+    text = transcript.final_output
+    blocks = _fenced(text)
+    if blocks:
+        start, end = blocks[0]
+        try:
+            read_json(text[start:end])
+        except NotJsonError as inside:
+            at = start + inside.position
+            reason = f"the code block is no JSON: {inside.message} of it"
+            return NothingExtracted(reason, _spans(transcript, start, end), _spans(transcript, at, min(at + 1, end)))
+        except UnreadableJsonError as unreadable:
+            return NothingExtracted(str(unreadable), searched)
+    part = embedded_json(text)
+    if part is not None:
+        line = text.count("\n", 0, part[0]) + 1
+        piece = quoted(text[part[0] : part[1]], 40)
+        reason = f"the final answer is no JSON as a whole; {piece} in line {line} is, with text around it"
+        return NothingExtracted(reason, searched, _spans(transcript, *part), (text[part[0] : part[1]][:300],))
+    at = min(problem.position, max(len(text) - 1, 0))
+    return NothingExtracted(
+        f"the final answer is no JSON: {problem.message}", searched, _spans(transcript, at, min(at + 1, len(text)))
+    )
+
+
+def _source(transcript: Transcript, found: _Found, steps: tuple[str | int, ...] | None) -> JsonSource | None:
+    if steps is None:
+        return None  # what an expression computes stands nowhere
+
+    def spans(start: int, end: int) -> tuple[Span, ...]:
+        return _spans(transcript, found.start + start, found.start + end)
+
+    if transcript.final_message is None:
+        return None
+    return JsonSource(transcript.final_output[found.start : found.end], spans, steps)
+
+
+def _spans(transcript: Transcript, start: int, end: int) -> tuple[Span, ...]:
+    message = transcript.final_message
+    return () if message is None else (Span("message", message, start, end),)
