@@ -108,9 +108,12 @@ def edits_between(old: str, new: str) -> tuple[TextEdit, ...]:
     starts, starts_new = _starts(before), _starts(after)
     edits: list[TextEdit] = []
     for tag, a0, a1, b0, b1 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag != "equal":
+        if tag == "replace" and a1 - a0 == b1 - b0:
+            for line, new_line in zip(range(a0, a1), after[b0:b1], strict=True):
+                edits.append(_trimmed(old, starts[line], starts[line + 1], new_line))
+        elif tag != "equal":
             edits.append(_trimmed(old, starts[a0], starts[a1], new[starts_new[b0] : starts_new[b1]]))
-    return tuple(edits)
+    return tuple(one for one in edits if one.text or one.start < one.end)
 
 
 def _trimmed(old: str, start: int, end: int, text: str) -> TextEdit:
