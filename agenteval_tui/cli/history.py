@@ -43,7 +43,7 @@ def command(
     from agenteval_tui.history.rows import RunFilter
 
     wanted = RunFilter(text=search, outcomes=outcomes, test_id=test_id, agent=agent, kind=kind or "")
-    with invocation.store() as store:
+    with invocation.store(to_look=True) as store:
         ids = store.run_ids(wanted) if runs else store.execution_ids(wanted)
         shown = ids[:limit]
         if runs:

@@ -33,11 +33,15 @@ class Invocation:
     err: Output = field(default_factory=lambda: Output(sys.stderr))
 
     @contextmanager
-    def store(self, *, read_only: bool = False) -> Iterator[Store]:
-        """The history, open. What it has to say (a salvaged file, a newer version) goes to stderr."""
+    def store(self, *, to_look: bool = False) -> Iterator[Store]:
+        """The history, open; `to_look`: a file that can't be written will do.
+
+        What it has to say (a salvaged file, a newer version) goes to stderr.
+        """
         from agenteval_tui.history.store import Store
 
-        store = Store.open(places.history_file(self.db), read_only=read_only)
+        path = places.history_file(self.db)
+        store = Store.open_to_look(path) if to_look else Store.open(path)
         try:
             for notice in store.notices:
                 self.err.line(("note: ", "warn"), notice)

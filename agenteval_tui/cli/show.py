@@ -28,7 +28,7 @@ _LONGEST_RESULT = 600
 @pass_invocation
 def command(invocation: Invocation, reference: str, only_transcript: bool, as_json: bool) -> int:
     """Show REFERENCE: an execution or a run, by id or a part of it; `last` is the newest execution (the default)."""
-    with invocation.store() as store:
+    with invocation.store(to_look=True) as store:
         execution, run = find(store, reference)
         if run is None:
             assert execution is not None

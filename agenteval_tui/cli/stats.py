@@ -30,7 +30,7 @@ def command(invocation: Invocation, execution: str | None, last: bool, count_err
 
     if execution and last:
         raise click.UsageError("give an execution or --last, not both")
-    with invocation.store() as store:
+    with invocation.store(to_look=True) as store:
         row = store.execution(execution or "last")
         stats = execution_stats(store.runs_of_execution(row.id), count_errors=count_errors)
     if as_json:

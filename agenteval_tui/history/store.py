@@ -73,6 +73,22 @@ class Store:
         """
         return cls(open_file(Path(path), read_only=read_only))
 
+    @classmethod
+    def open_to_look(cls, path: Path | str) -> Store:
+        """Open for somebody who wants to read: where the file can't be written it is read only, and a notice says so.
+
+        Raises HistoryError when it can't be read either, or there is no file and none can be made.
+        """
+        try:
+            return cls.open(path)
+        except HistoryError as error:
+            if not Path(path).is_file():
+                raise
+            try:
+                return cls.open(path, read_only=True)  # which says so in its notices
+            except HistoryError:
+                raise error from None
+
     def __enter__(self) -> Store:
         return self
 

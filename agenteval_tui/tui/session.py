@@ -37,7 +37,7 @@ class Session:
             if self._store is None:
                 from agenteval_tui.history.store import Store
 
-                self._store = Store.open(self.db)
+                self._store = Store.open_to_look(self.db)
             return self._store
 
     @property

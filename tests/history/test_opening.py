@@ -147,6 +147,33 @@ def test_no_permission_is_said(tmp_path: Path) -> None:
         folder.chmod(0o755)
 
 
+def test_who_wants_to_look_may_where_the_folder_is_not_writable(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    path = folder / "history.db"
+    Store.open(path).close()
+    path.chmod(0o444)
+    folder.chmod(0o555)
+    for parent in path.parents:
+        if parent == Path("/tmp"):
+            break
+        parent.chmod(parent.stat().st_mode | 0o055)
+
+    def act() -> None:
+        with Store.open_to_look(path) as store:
+            assert store.read_only
+            assert store.executions() == []
+            assert any("can't be written" in notice for notice in store.notices)
+        with pytest.raises(HistoryError):
+            Store.open_to_look(folder / "none.db")
+
+    try:
+        as_nobody(act)
+    finally:
+        folder.chmod(0o755)
+
+
+
 def test_reading_only(path: Path) -> None:
     fill(path)
     before = path.read_bytes()

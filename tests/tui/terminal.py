@@ -82,7 +82,7 @@ class Terminal:
         """Type."""
         os.write(self.fd, keys.encode())
 
-    def wait_for(self, condition: str | Callable[[Terminal], bool], timeout: float = 20.0) -> None:
+    def wait_for(self, condition: str | Callable[[Terminal], bool], timeout: float = 60.0) -> None:
         """Read until the screen shows the text (or the condition holds); fails after `timeout` seconds."""
         test = (lambda t: condition in t.text) if isinstance(condition, str) else condition
         end = time.monotonic() + timeout
@@ -104,7 +104,7 @@ class Terminal:
             total += more
         return total
 
-    def wait_for_end(self, timeout: float = 20.0) -> None:
+    def wait_for_end(self, timeout: float = 60.0) -> None:
         """Read until the program has ended by itself; fails after `timeout` seconds."""
         end = time.monotonic() + timeout
         while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:

@@ -102,10 +102,11 @@ def _shift(marks: Sequence[Piece], places: list[int] | None) -> list[Piece]:
 
 def _verdict(result: CriterionResult, width: int) -> list[Line]:
     head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (one_line(result.criterion), "bold"))
-    head = (*head, (f"  {word(result.outcome)}", token(result.outcome)))
     if result.negate:
         head = (*head, ("  negated", "dim"))
-    tail = [] if result.score is None else [(f"{result.score:.2f}", "bold"), (f"  rating {result.rating}", "dim")]
+    tail: list[Cell] = [(f" {word(result.outcome)}", token(result.outcome))]
+    if result.score is not None:
+        tail += [(f" {result.score:.2f}", "bold"), (f"  rating {result.rating}", "dim")]
     return [spread(head, tail, width)]
 
 
@@ -199,9 +200,9 @@ def _others(bench: Workbench, criterion: int, others: Sequence[CriterionResult],
         start: list[Cell] = [(f"{sign} ", "accent"), mark(one.outcome), (" ", ""), (one_line(one.criterion), "")]
         if one.source:
             start.append((f"  {one_line(one.source)}", "dim"))
-        elif one.severity != "error":
-            start.append((f"  {one.severity}", "dim"))
-        tail: list[Cell] = [] if one.score is None else [(right(f"{one.score:.2f}", 6), "dim")]
+        tail: list[Cell] = [(f" {one.severity}", "dim")] if one.severity != "error" and not one.source else []
+        if one.score is not None:
+            tail.append((right(f"{one.score:.2f}", 6), "dim"))
         lines.append(spread(start, tail, width))
         if one.source and one.reason:
             lines += paragraph(one.reason, width, "dim", 4)
