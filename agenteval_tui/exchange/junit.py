@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from agenteval_tui.exchange.explanation import as_text, missed_of
 from agenteval_tui.exchange.results_json import iso
-from agenteval_tui.grading.explain import explain, render_text
-from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable
 
@@ -53,10 +52,10 @@ def _case(store: Store, row: RunRow) -> list[str]:
 def _ending(store: Store, row: RunRow) -> list[str]:
     message = _attribute(row.why or row.error_message or row.status)
     if row.status in ("failed", "error"):
-        results = [one for one in store.results(row.id) if one.outcome is not Outcome.PASSED]
-        said = render_text(explain(results)) or row.error_message
+        transcript = store.transcript(row.id)
+        said = as_text(missed_of(row, store.results(row.id), transcript.error))
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
-        output = store.transcript(row.id).final_output[:_OUTPUT]
+        output = transcript.final_output[:_OUTPUT]
         return [
             f"      <{tag} message={message} type={_attribute(kind)}>{_text(said)}</{tag}>",
             f"      <system-out>{_text(output)}</system-out>",

@@ -363,6 +363,48 @@ AGENTS = array(
         about="ok is null when the agent was not checked.",
     )
 )
+_FACT: Schema = {"$ref": "#/$defs/fact"}
+WHY = {
+    **record(
+        {
+            "version": {"const": 1},
+            "run": TEXT,
+            "execution": TEXT,
+            "suite": TEXT,
+            "test": TEXT,
+            "test_name": TEXT,
+            "variation": TEXT,
+            "repetition": COUNT,
+            "agent": TEXT,
+            "status": STATUS,
+            "error": {
+                **or_null(ERROR),
+                "description": "why the agent did not finish",
+            },
+            "criteria": array(
+                record(
+                    {
+                        "address": {**TEXT, "description": "what to say to `agenteval why` to see this one again"},
+                        "headline": TEXT,
+                        "explanation": _FACT,
+                        "result": CRITERION,
+                    }
+                )
+            ),
+        }
+    ),
+    "$defs": {
+        "fact": record(
+            {
+                "mark": {"enum": ["passed", "failed", "error", "info", "near"]},
+                "text": TEXT,
+                "span": or_null(SPAN),
+                "children": array(_FACT),
+            },
+            about="One line of the explanation, with what belongs to it below.",
+        )
+    },
+}
 DOCTOR = record(
     {
         "version": {"const": 1},
@@ -396,8 +438,9 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "transcript": ("a transcript; what `agenteval show --transcript --json` prints", TRANSCRIPT),
     "results": ("what `agenteval run --json` writes and `agenteval show EXECUTION --json` prints", RESULTS),
     "run": ("what `agenteval show RUN --json` prints", SHOWN_RUN),
-    "grade": ("what `agenteval grade --transcript --json` and `agenteval why --json` print", array(CRITERION)),
+    "grade": ("what `agenteval grade --transcript --json` prints", array(CRITERION)),
     "grade-execution": ("what `agenteval grade --execution --json` prints", GRADED_EXECUTION),
+    "why": ("what `agenteval why --json` prints", WHY),
     "stats": ("what `agenteval stats --json` prints", STATS),
     "validate": ("what `agenteval validate --json` prints", array(PROBLEM)),
     "history": ("what `agenteval history --json` prints", HISTORY),

@@ -28,7 +28,7 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
         "prototype_class": result.prototype_class,
         "criterion_hash": result.criterion_hash,
         "source": result.source,
-        "value_spans": [_span(span) for span in result.value_spans],
+        "value_spans": [span_to_json(span) for span in result.value_spans],
     }
 
 
@@ -86,8 +86,8 @@ def _evidence(one: Evidence) -> dict[str, Any]:
         "reason": one.reason,
         "expected": json_like(one.expected),
         "found": json_like(one.found),
-        "spans": [_span(span) for span in one.spans],
-        "near": [_span(span) for span in one.near],
+        "spans": [span_to_json(span) for span in one.spans],
+        "near": [span_to_json(span) for span in one.near],
         "group": one.group,
     }
 
@@ -105,7 +105,8 @@ def _evidence_from(data: Mapping[str, Any]) -> Evidence:
     )
 
 
-def _span(span: Span) -> dict[str, Any]:
+def span_to_json(span: Span) -> dict[str, Any]:
+    """`{"kind", "index"}` with `start` and `end`, or `path`, where the kind has them."""
     if span.kind in ("message", "value"):
         return {"kind": span.kind, "index": span.index, "start": span.start, "end": span.end}
     if span.kind == "tool":

@@ -1,17 +1,20 @@
-"""Results as a small tree of facts: what screens, plain text, Markdown and reports all show."""
+"""Results as a small tree of facts, and that tree as text, Markdown and JSON: screens and reports show the same."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+from agenteval_tui.grading.codec import span_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.words import quoted
+from agenteval_tui.text.display import displayable
 
 Mark = Literal["passed", "failed", "error", "info", "near"]
 
-_SIGNS: dict[Mark, str] = {"passed": "✓", "failed": "✗", "error": "!", "info": "·", "near": "≈"}
+SIGNS: dict[Mark, str] = {"passed": "✓", "failed": "✗", "error": "!", "info": "·", "near": "≈"}
 _VALUE = 120
 
 
@@ -52,14 +55,66 @@ def why(result: CriterionResult) -> str:
 
 
 def render_text(facts: Iterable[Fact]) -> str:
-    """The tree as plain text: a sign and a line each, two spaces of indentation a level. Foreign text is in it raw."""
-    return "\n".join(_lines(facts, 0))
+    """The tree as plain text: a sign and a line each, two spaces of indentation a level. Foreign text is in it raw.
+
+    Line breaks are shown as ⏎: a fact is one line, whatever is quoted in it.
+    """
+    return "\n".join(f"{'  ' * depth}{SIGNS[fact.mark]} {on_one_line(fact.text)}" for depth, fact in flat(facts))
 
 
-def _lines(facts: Iterable[Fact], depth: int) -> Iterator[str]:
+def render_markdown(facts: Iterable[Fact]) -> str:
+    """The tree as a Markdown list, safe to paste: nothing in it is markup, a link, a mention or a control character.
+
+    Criteria are bold; what is below them stands in code spans, so that quoted texts keep their characters.
+    """
+    lines = []
+    for depth, fact in flat(facts):
+        text = displayable(on_one_line(fact.text))
+        shown = code_span(text) if depth else f"**{escape_markdown(text.strip())}**"
+        lines.append(f"{'  ' * depth}- {SIGNS[fact.mark]} {shown}")
+    return "\n".join(lines)
+
+
+def fact_to_json(fact: Fact) -> dict[str, Any]:
+    """`{"mark", "text", "span", "children": [the same]}`; the text is raw, `span` null where there is no place."""
+    return {
+        "mark": fact.mark,
+        "text": fact.text,
+        "span": span_to_json(fact.span) if fact.span is not None else None,
+        "children": [fact_to_json(child) for child in fact.children],
+    }
+
+
+def flat(facts: Iterable[Fact], depth: int = 0) -> Iterator[tuple[int, Fact]]:
+    """Every fact of the tree with its depth, in the order in which it is shown."""
     for fact in facts:
-        yield f"{'  ' * depth}{_SIGNS[fact.mark]} {fact.text}"
-        yield from _lines(fact.children, depth + 1)
+        yield depth, fact
+        yield from flat(fact.children, depth + 1)
+
+
+def on_one_line(text: str) -> str:
+    """`text` with its line breaks and tabs as signs; every other character, each space too, stays."""
+    if not _BREAKS.search(text):
+        return text
+    return _BREAKS.sub(lambda found: "→" if found.group() == "\t" else "⏎", text)
+
+
+def code_span(text: str) -> str:
+    """`text` as a Markdown code span: fenced by more backticks than stand together in it."""
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if not text or text[0] in "` " or text[-1] in "` " else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def escape_markdown(text: str) -> str:
+    """`text` as it stands in Markdown, where nothing of it is markup."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+_BREAKS = re.compile(r"\r\n|[\n\r\t\v\f\x1c-\x1e\x85\u2028\u2029]")
+_BACKTICKS = re.compile(r"`+")
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|(?<=\w)://|(?<=www)\.")
 
 
 def mark_of(outcome: Outcome) -> Mark:

@@ -68,8 +68,9 @@ def test_why(cli, suite: Path) -> None:
     result = cli("why", bad["run"])
     assert result.code == 0
     assert '"white whale" is not in the text' in result.out
-    assert cli("why", f"{bad['run']}/1", "--json").json("grade") == bad["criteria"]
-    assert cli("why", f"{bad['run']}/names a", "--json").json("grade") == bad["criteria"]
+    document = cli("why", f"{bad['run']}/1", "--json").json("why")
+    assert [one["result"] for one in document["criteria"]] == bad["criteria"]
+    assert cli("why", f"{bad['run']}/names a", "--json").json("why") == document
     missing = cli("why", f"{bad['run']}/Nothing")
     assert missing.code == 2
     assert "Names a whale" in missing.err

@@ -1,0 +1,151 @@
+"""Why a run ended as it did, as text, Markdown and JSON: the one explanation that `why` and all reports carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.grading.explain import (
+    Fact,
+    code_span,
+    escape_markdown,
+    explain,
+    fact_to_json,
+    headline,
+    render_markdown,
+    render_text,
+)
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.history.rows import RunRow
+from agenteval_tui.text.display import displayable, one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import RunError
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A run with the criteria that are spoken of: each with its number (from 1) among all criteria of the run.
+
+    `error` is why the agent did not finish, if it did not.
+    """
+
+    run: RunRow
+    criteria: tuple[tuple[int, CriterionResult], ...]
+    error: RunError | None = None
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What screens show of these criteria."""
+        return explain(result for _, result in self.criteria)
+
+    @property
+    def address(self) -> str:
+        """What to say to `agenteval why` to see this again: RUN, or RUN/NUMBER for one criterion."""
+        return address_of(self.run.id, self.criteria[0][0] if len(self.criteria) == 1 else None)
+
+    @property
+    def agent_error(self) -> str:
+        """Why the agent did not finish, and what to do about it; "" if it did."""
+        if self.error is None:
+            return ""
+        mend = f" ({self.error.mend})" if self.error.mend else ""
+        return f"the agent did not finish: {self.error.kind}: {self.error.message}{mend}"
+
+
+def address_of(run: str, number: int | None = None) -> str:
+    """The address of a run, or of the criterion of that number in it."""
+    return run if number is None else f"{run}/{number}"
+
+
+def explanation_of(
+    row: RunRow, results: Sequence[CriterionResult], error: RunError | None, wanted: str = ""
+) -> Explanation:
+    """The explanation of all criteria, or of the one that `wanted` names: by number, name, or beginning of its name.
+
+    Raises `AgentevalError` when there is no such criterion, or several.
+    """
+    numbered = tuple(enumerate(results, 1))
+    return Explanation(row, (_chosen(numbered, wanted, row.id),) if wanted else numbered, error)
+
+
+def missed_of(row: RunRow, results: Sequence[CriterionResult], error: RunError | None) -> Explanation:
+    """The explanation of what did not pass."""
+    passed = (Outcome.PASSED, Outcome.SKIPPED)
+    return Explanation(row, tuple(pair for pair in enumerate(results, 1) if pair[1].outcome not in passed), error)
+
+
+def as_text(one: Explanation) -> str:
+    """Plain text: the agent's error, the tree of facts, and the address. Displayable."""
+    lines = [one.agent_error, render_text(one.facts), f"agenteval why {one.address}"]
+    return "\n".join(displayable(line) for line in lines if line)
+
+
+def as_markdown(one: Explanation) -> str:
+    """A section for a bug report: a heading, where it is from, the tree of facts, and the command that shows it again.
+
+    Foreign text can not act in it: see `grading.explain.render_markdown`.
+    """
+    row = one.run
+    where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
+    lines = [
+        f"### {escape_markdown(one_line(row.test_name))}: {row.status}",
+        "",
+        f"{code_span(one_line(where))}, repetition {row.repetition}, agent {code_span(one_line(row.agent))}",
+        "",
+    ]
+    if one.agent_error:
+        lines += [f"- ! {code_span(one_line(one.agent_error))}"]
+    if one.criteria:
+        lines += [render_markdown(one.facts)]
+    return "\n".join([*lines, "", f"`agenteval why {one_line(one.address)}`", ""])
+
+
+def as_json(one: Explanation) -> dict[str, Any]:
+    """The document of `agenteval why --json`; texts are raw."""
+    row = one.run
+    return {
+        "version": VERSION,
+        "run": row.id,
+        "execution": row.execution_id,
+        "suite": row.suite_name,
+        "test": row.test_id,
+        "test_name": row.test_name,
+        "variation": row.variation,
+        "repetition": row.repetition,
+        "agent": row.agent,
+        "status": row.status,
+        "error": error_to_json(one.error),
+        "criteria": [
+            {
+                "address": address_of(row.id, number),
+                "headline": headline(result),
+                "explanation": fact_to_json(fact),
+                "result": result_to_json(result),
+            }
+            for (number, result), fact in zip(one.criteria, one.facts, strict=True)
+        ],
+    }
+
+
+def error_to_json(error: RunError | None) -> dict[str, str] | None:
+    """`{"kind", "message", "mend"}`; None for none."""
+    return None if error is None else {"kind": error.kind, "message": error.message, "mend": error.mend}
+
+
+def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: str) -> tuple[int, CriterionResult]:
+    pairs = list(numbered)
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(pairs):
+        return pairs[int(wanted) - 1]
+    folded = wanted.casefold()
+    for pair in pairs:
+        if pair[1].criterion.casefold() == folded:
+            return pair
+    close = [pair for pair in pairs if pair[1].criterion.casefold().startswith(folded)]
+    if len(close) == 1:
+        return close[0]
+    names = ", ".join(f"{number} {one.criterion}" for number, one in pairs) or "none"
+    raise AgentevalError(f"there is no criterion {wanted!r}", where=f"run {run}", mend=f"its criteria: {names}")
