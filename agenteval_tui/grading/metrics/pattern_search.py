@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import FOUND, kept, line_of, quick_results, with_evidence
-from agenteval_tui.grading.patterns import Pattern, PatternError, SlowPatternError, compile_pattern, compile_with_flags
+from agenteval_tui.grading.patterns import Pattern, SlowPatternError, compile_pattern, compile_with_flags
 from agenteval_tui.grading.properties import RegexText
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
@@ -17,6 +17,16 @@ from agenteval_tui.grading.words import count, listed, quoted
 
 _HITS = 20
 _FLAGS = "imsx"
+
+
+class FlagError(ValueError):
+    """A flag that is not known, and its position."""
+
+    code = "bad-flags"
+
+    def __init__(self, flag: str, position: int) -> None:
+        super().__init__(f"the flag {flag} is not known (there are {', '.join(_FLAGS)})")
+        self.position = position
 
 
 class Regex(Metric):
@@ -46,7 +56,7 @@ class Regex(Metric):
     def _known(cls, flags: str | None) -> str | None:
         for position, flag in enumerate(flags or ""):
             if flag not in _FLAGS:
-                raise PatternError(f"the flag {flag} is not known (there are {', '.join(_FLAGS)})", position)
+                raise FlagError(flag, position)
         return flags
 
     def check(self, value: Value, context: Context) -> MetricResult:
