@@ -71,6 +71,11 @@ def test_why(cli, suite: Path) -> None:
     document = cli("why", f"{bad['run']}/1", "--json").json("why")
     assert [one["result"] for one in document["criteria"]] == bad["criteria"]
     assert cli("why", f"{bad['run']}/names a", "--json").json("why") == document
+    markdown = cli("why", bad["run"], "--markdown").out
+    assert markdown.startswith("### Says what it never says: failed\n")
+    assert '- ✗ `contains: "white whale" is not in the text' in markdown
+    assert markdown.endswith(f"`agenteval why {bad['run']}/1`\n")
+    assert cli("why", bad["run"], "--markdown", "--json").code == 2
     missing = cli("why", f"{bad['run']}/Nothing")
     assert missing.code == 2
     assert "Names a whale" in missing.err
