@@ -15,6 +15,7 @@ from agenteval_tui.grading.patterns import SlowPatternError
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders, look_up, names_in
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.grading.value import ExtractionError
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript
 
@@ -97,7 +98,7 @@ class Checker:
         """
         try:
             return self._check(transcript, variables or {}, explain, replies)
-        except (SlowPatternError, PlaceholderError) as problem:
+        except (SlowPatternError, PlaceholderError, ExtractionError) as problem:
             return self._error(str(problem))
         except Exception as problem:
             # A plug-in's mistake, or ours: it must not take the other results with it.
