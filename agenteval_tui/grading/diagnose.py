@@ -20,6 +20,8 @@ from agenteval_tui.uxon.parse import Document, Node, parse
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from agenteval_tui.grading.metrics.metric import Finding
+
 # What `uxon.check` says already, with better places than the model's errors have.
 _SAID_BY_CHECK = ("extra_forbidden", "missing", "null", "greater_than_equal", "less_than_equal", "literal_error")
 
@@ -51,6 +53,8 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
     own = {key: item for key, item in value.items() if key != "metrics"}
     prototype, errors = _validated(model, own)
     yield from _model_errors(document, model, errors, ())
+    if prototype is not None:
+        yield from _findings(document, prototype.findings(), ())
     listed = value.get("metrics")
     if not listed and prototype is not None and not prototype.can_find_nothing:
         start, end = _range(document, ("metrics",) if listed is not None else ())
@@ -67,10 +71,16 @@ def _meaning(document: Document, model: Any) -> Iterator[Diagnostic]:
             continue
         metric, errors = _validated(metric_model, {key: item for key, item in given.items() if key != "type"})
         yield from _model_errors(document, metric_model, errors, ("metrics", number))
-        for finding in metric.findings() if metric is not None else ():
-            path = ("metrics", number, *finding.path) if finding.path else ("metrics", number, "type")
-            start, end = _range(document, path)
-            yield Diagnostic(finding.severity, finding.code, _sentence(finding.message), start, end)
+        if metric is not None:
+            yield from _findings(document, metric.findings(), ("metrics", number))
+
+
+def _findings(document: Document, findings: Iterator[Finding], where: tuple[str | int, ...]) -> Iterator[Diagnostic]:
+    for finding in findings:
+        # What is said of a metric as a whole stands at its type.
+        path = (*where, *finding.path) if finding.path or not where else (*where, "type")
+        start, end = _range(document, path)
+        yield Diagnostic(finding.severity, finding.code, _sentence(finding.message), start, end)
 
 
 def _has_type(given: Any) -> bool:
@@ -103,7 +113,8 @@ def _model_errors(
             continue
         base = (*where, *path_of(error))
         if not isinstance(cause, MatcherError):
-            yield from _at(document, base, _sentence(in_words_of(error, model)), getattr(cause, "position", None))
+            position, code = getattr(cause, "position", None), getattr(cause, "code", "bad-regex")
+            yield from _at(document, base, _sentence(in_words_of(error, model)), position, code=code)
             continue
         base = base[: len(base) - len(cause.path)]
         for one in (cause, *cause.more):
@@ -111,7 +122,12 @@ def _model_errors(
 
 
 def _at(
-    document: Document, path: Sequence[str | int], message: str, position: int | None, meant: str | None = None
+    document: Document,
+    path: Sequence[str | int],
+    message: str,
+    position: int | None,
+    meant: str | None = None,
+    code: str = "bad-regex",
 ) -> Iterator[Diagnostic]:
     """A diagnostic at `path`; at a character of the text there (a pattern); or at its name, which is another one."""
     node = _node(document, path)
@@ -128,7 +144,7 @@ def _at(
         if member is not None:
             start, end = member.key_start, member.key_end
             fix = replace_fix(f"write {meant}", start, end, f'"{meant}"') if meant else None
-    yield Diagnostic("error", "wrong-value" if position is None else "bad-regex", message, start, end, fix)
+    yield Diagnostic("error", "wrong-value" if position is None else code, message, start, end, fix)
 
 
 def _placeholders(document: Document, variables: Collection[str] | None) -> Iterator[Diagnostic]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.properties import Properties
 from agenteval_tui.grading.value import NothingExtracted, Value
 from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.metrics.metric import Finding
 
 Extract = Callable[[Transcript], Value | None]
 
@@ -29,6 +33,10 @@ class Prototype(Properties):
     def compile(self) -> Extract:
         """`extract`, with everything prepared that is the same for each transcript."""
         return self.extract
+
+    def findings(self) -> Iterator[Finding]:
+        """What is contradictory or without effect in the properties."""
+        yield from ()
 
     @property
     def can_find_nothing(self) -> bool:
