@@ -21,6 +21,7 @@ from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.relaxing import Suggestion
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
@@ -184,6 +185,26 @@ class Workbench:
                 yield impact
                 until = time.perf_counter() + SLICE_SECONDS
         yield impact
+
+    def saved_outcome(self, criterion: int, run: str) -> str:
+        """The outcome of a run of the pool under the saved criterion, as `impact` counted it; "" before that."""
+        found = self._saved_outcomes.get((self.spec(criterion).hash, run))
+        return found.value if found is not None else ""
+
+    def relaxations(
+        self, criterion: int, text: str | None = None, *, most: int = 6
+    ) -> Iterator[tuple[Suggestion, ...]]:
+        """The smallest edits under which the criterion (with `text` as its config when given) passes on this run.
+
+        Yields the same suggestions, best first: at once without counts, then after each slice of counting what they
+        would do to the pool. () when the criterion does not fail. Stop iterating when the screen goes elsewhere.
+        """
+        from agenteval_tui.analysis.relaxing import count_flips, suggest
+
+        suggestions = suggest(self, criterion, text, most=most)
+        yield suggestions
+        for _ in count_flips(self, criterion, suggestions):
+            yield suggestions
 
     @staticmethod
     def variables(row: Mapping[str, Any], spec: CriterionSpec) -> dict[str, Any]:
