@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,21 @@ class Checker:
     def variables(self) -> frozenset[str]:
         """The variables that the config asks for."""
         return self._variables
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether a metric asks somebody else. Of a config that can't be used: no."""
+        value = self.spec.document.value
+        listed = value.get("metrics") if isinstance(value, Mapping) else None
+        if self.problem or not isinstance(listed, list):
+            return False
+        from agenteval_tui.grading.remote import RemoteMetric
+
+        names = [one.get("type") for one in listed if isinstance(one, Mapping)]
+        try:
+            return any(issubclass(registry.metric(name), RemoteMetric) for name in names if isinstance(name, str))
+        except AgentevalError:
+            return False
 
     def check(
         self,

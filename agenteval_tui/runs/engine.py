@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.agents.interface import Agent, AgentRequest
 from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Graded, Planned, Progress
 from agenteval_tui.runs.flight import MAX_ATTEMPTS, Flight, Retries
-from agenteval_tui.runs.plan import AgentPlan, Plan, RunPlan
+from agenteval_tui.runs.plan import Plan, RunPlan
+from agenteval_tui.runs.plan_agents import expanded
 from agenteval_tui.runs.records import execution_record, planned_runs, run_ended
 from agenteval_tui.runs.tally import Tally
-from agenteval_tui.runs.verdicts import CANCELLED, Judged, is_large, judge
+from agenteval_tui.runs.verdicts import CANCELLED, Judged, asks, is_large, judge
 from agenteval_tui.runs.waiting import WaitingRuns
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -29,6 +30,7 @@ from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.asking import Answers, Asker
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +91,7 @@ class Engine:
         self._figures: tuple[Any, ...] = ()
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._asker: Asker | None = None
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
@@ -102,7 +105,7 @@ class Engine:
             if one.hash in self._agents:
                 continue
             env = environment_for(one.base_dir, self._env)
-            config = _expanded(one, env)
+            config = expanded(one, env)
             agent = make_agent(
                 one.name,
                 config,
@@ -215,15 +218,20 @@ class Engine:
             await self._room.wait()
 
     async def _fly(self, flight: Flight) -> None:
+        answers = None
         try:
             await flight.fly()
             transcript = self._landed(flight)
             if transcript is None:
                 return
+            replies = None
+            if transcript.error is None and asks(flight.plan):
+                answers = await self._answers(flight, transcript)
+                replies = answers.replies
             if is_large(transcript) and transcript.error is None:
-                judged = await asyncio.to_thread(judge, flight.plan, transcript)
+                judged = await asyncio.to_thread(judge, flight.plan, transcript, replies)
             else:
-                judged = judge(flight.plan, transcript)
+                judged = judge(flight.plan, transcript, replies)
         except asyncio.CancelledError:
             if not flight.stop:
                 raise
@@ -231,12 +239,34 @@ class Engine:
             if transcript is None:
                 return
             judged = judge(flight.plan, transcript)
+        if answers is not None and answers.stored:
+            # Before the run's end: a result is never in the history without what it rests on.
+            self._store.keep_replies(flight.run, answers.stored)
         self._settle(flight, transcript, judged)
+
+    async def _answers(self, flight: Flight, transcript: Transcript) -> Answers:
+        """Ask what the run's criteria want to know of others."""
+        from agenteval_tui.runs.asking import Asker, Case
+        from agenteval_tui.runs.recordings import recordings_of
+
+        if self._asker is None:
+            self._asker = Asker(
+                self.plan.respondents,
+                env=self._env,
+                known=self._store.known_reply,
+                transcripts=lambda reference: recordings_of(self._store, reference),
+                trust=self.plan.trust,
+                retry_base_s=self._retry_base_s,
+            )
+        run = flight.plan
+        return await self._asker.answer(Case(run.suite_key, run.specs, transcript, run.variables))
 
     def _landed(self, flight: Flight) -> Transcript | None:
         """The agent is done: say so. None when the run was settled without it, meanwhile."""
         if flight.settled:
             return None
+        if flight.landed:  # it was being graded when it was ended
+            return flight.transcript()
         flight.land()
         transcript = flight.transcript()
         error = transcript.error.message if transcript.error is not None else ""
@@ -358,6 +388,8 @@ class Engine:
         return ended
 
     async def _close_agents(self) -> None:
+        if self._asker is not None:
+            await self._asker.close()
         for agent, _, _ in self._agents.values():
             try:
                 await asyncio.wait_for(agent.close(), self._grace_s)
@@ -382,7 +414,7 @@ class Engine:
         now = time.monotonic()
         for flight in self._flights.values():
             flight.flush()
-            if now >= flight.deadline:
+            if now >= flight.deadline and not flight.landed:
                 self._end_flight(flight, "timeout")
             if flight.noted != flight.attempt:
                 # Runs that end within one tick go from the queue to their outcome: half the work for the store.
@@ -407,12 +439,3 @@ class Engine:
         if self._begun and figures != self._figures:
             self._figures = figures
             self._tell(Progress, *figures)
-
-
-def _expanded(agent: AgentPlan, env: Mapping[str, str]) -> dict[str, Any]:
-    from agenteval_tui.suites.environment import expand
-
-    try:
-        return dict(expand(agent.config, env))
-    except AgentevalError as error:
-        raise AgentevalError(error.what, where=error.where or f"agent {agent.name!r}", mend=error.mend) from error

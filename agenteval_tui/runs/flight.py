@@ -86,6 +86,8 @@ class Flight:
         self.duration_ms = 0.0
         self.stop = ""
         """Empty, "timeout" or "cancelled"."""
+        self.landed = False
+        """True once the agent is done; what follows is grading, which the run's time does not count."""
         self.settled = False
         """True once its end was given to the store."""
         self.task: asyncio.Task[None] | None = None
@@ -130,6 +132,9 @@ class Flight:
 
     def land(self) -> None:
         """The agent is done: stop the clock, send what is left of the stream."""
+        if self.landed:
+            return
+        self.landed = True
         self.duration_ms = (time.monotonic() - self._began) * 1000
         self.flush()
         if self.timer is not None:

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.places import config_dir
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.merge import deep_merge
+from agenteval_tui.runs.plan_agents import AgentPlan, agent_plan
+from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.text.identity import content_hash, new_id
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message
@@ -34,7 +35,8 @@ class PlanOptions:
 
     `variation` limits the runs to one variation ("default": to none). `repeat`, `timeout` (seconds) and `agent`
     replace what the suites say; a variation that names an agent keeps it. `failed_from` is the reference of an
-    execution: only the tests that failed there, or ended in an error. `seed` changes what seeded agents do.
+    execution: only the tests that failed there, or ended in an error. `seed` changes what seeded agents do. `judge`
+    is the agent that judges, whatever judges the metrics name. `trust`: functions of the suite's folder may run.
     """
 
     tests: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class PlanOptions:
     failed_from: str | None = None
     trust: bool = False
     seed: int = 0
+    judge: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The options that differ from the defaults."""
@@ -62,16 +65,6 @@ class PlanOptions:
             if name in plain:
                 plain[name] = tuple(plain[name])
         return cls(**plain)
-
-
-@dataclass(frozen=True, slots=True)
-class AgentPlan:
-    """An agent with a variation's configuration merged in; `${VAR}` is not yet expanded. Equal `hash`: same agent."""
-
-    name: str
-    config: Mapping[str, Any]
-    base_dir: Path
-    hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +113,8 @@ class Plan:
     concurrency: int
     source: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    respondents: Respondents = field(default_factory=Respondents)
+    trust: bool = False
 
     @property
     def suite_keys(self) -> tuple[str, ...]:
@@ -166,6 +161,8 @@ def make_plan(
         concurrency=options.concurrency or _concurrency(suite for _, suite, _ in chosen),
         source=", ".join(dict.fromkeys(str(one.path) for one, _, _ in chosen)),
         options=options.to_json(),
+        respondents=Respondents.of(tuple(loaded), user_agents, options.judge),
+        trust=options.trust,
     )
 
 
@@ -328,8 +325,6 @@ def _agent(
     options: PlanOptions,
     user_agents: Mapping[str, AgentConfig],
 ) -> AgentPlan:
-    from agenteval_tui.suites.agents_file import resolve_agent
-
     own = variation.agent if variation is not None else None
     name = own or options.agent or test.agent or suite.agent
     where = f"{loaded.path}:{loaded.line_of(test.id)}"
@@ -339,16 +334,11 @@ def _agent(
             where=where,
             mend="write `agent: NAME` at the top of the suite, or give --agent NAME",
         )
+    over = variation.config if variation is not None else None
     try:
-        found = resolve_agent(name, suite, user_agents)
+        return agent_plan(name, suite, Path(loaded.path).resolve().parent, user_agents, over)
     except AgentevalError as error:
         raise AgentevalError(error.what, where=error.where or where, mend=error.mend) from error
-    config = found.as_dict()
-    if variation is not None and variation.config:
-        config = deep_merge(config, variation.config)
-    # Relative paths of an agent are meant from the file that describes it.
-    base_dir = Path(loaded.path).resolve().parent if name in suite.agents else config_dir()
-    return AgentPlan(name, config, base_dir, content_hash([name, config, str(base_dir)]))
 
 
 def _context(test: Test, variation: Variation | None) -> dict[str, Any]:

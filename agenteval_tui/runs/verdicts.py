@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.questions import Reply
 
 CANCELLED = "cancelled"
 LARGE = 200_000
@@ -34,12 +40,20 @@ class Judged:
         )
 
 
-def judge(run: RunPlan, transcript: Transcript) -> Judged:
-    """Grade what the agent did. Where it did not finish there is nothing to grade: outcome error, criteria skipped."""
+def asks(run: RunPlan) -> bool:
+    """Whether a criterion of the run asks somebody: a judge, an embedder, a function, a person."""
+    return any(compile_criterion(spec).asks for spec in run.specs)
+
+
+def judge(run: RunPlan, transcript: Transcript, replies: Mapping[str, Reply] | None = None) -> Judged:
+    """Grade what the agent did, with what judges and others replied.
+
+    Where it did not finish there is nothing to grade: outcome error, criteria skipped.
+    """
     error = transcript.error
     if error is not None and error.kind == CANCELLED:
         return Judged(CANCELLED, None, (), 0, error.message)
-    verdict = grade(transcript, run.specs, run.variables, run.pass_threshold)
+    verdict = grade(transcript, run.specs, run.variables, run.pass_threshold, replies=replies)
     why = verdict.reason if error is None else error.message
     return Judged(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, why)
 

@@ -396,7 +396,8 @@ def test_python_is_called_with_value_and_properties() -> None:
     assert request.payload["value"] == "There are 12 kettles."
     assert request.payload["properties"] == {"least": 3, "deep": {"a": [1]}}
     assert request.payload["expected"] == "12"
-    assert request.payload["transcript"]["final_output"] == "There are 12 kettles."
+    other = Transcript(messages=(*TALK.messages[:1], TALK.messages[-1]), final_output=TALK.final_output)
+    assert request.hash != compile_criterion(spec(python(least=3))).requests(other)[0].hash
 
 
 @pytest.mark.parametrize(

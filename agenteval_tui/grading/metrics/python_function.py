@@ -15,6 +15,7 @@ from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteReq
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.grading.value import Value
+from agenteval_tui.text.identity import content_hash
 from agenteval_tui.transcripts.codec import to_json
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -54,7 +55,7 @@ class Python(RemoteMetric):
     def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
         payload = {
             "value": value.text,
-            "transcript": to_json(value.transcript),
+            "transcript": content_hash(to_json(value.transcript)),  # whoever calls has the transcript itself
             "expected": json_like(context.expected_value),
             "variables": json_like(context.variables),
             "properties": json_like(self.model_extra or {}),

