@@ -1,0 +1,73 @@
+"""Mutations: each changes one thing, stays a well formed transcript, and what looks at that thing notices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval_tui.grading.mutate import KINDS, REFUSAL, mutations
+from agenteval_tui.transcripts.codec import from_json, to_json
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab1 ", max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+CALL = st.tuples(st.sampled_from("fgh"), st.dictionaries(st.sampled_from("xyz"), VALUE, max_size=3))
+
+
+def made(text: str, calls: list[tuple[str, Any]]) -> Transcript:
+    messages = [Message("user", "hello")]
+    for number in range(len(calls)):
+        messages.append(Message("assistant", "", tool_calls=(number,)))
+        messages.append(Message("tool", "ok", tool_call=number, tool_call_id=f"c{number}"))
+    messages.append(Message("assistant", text))
+    tools = tuple(ToolCall(f"c{n}", name, given, "ok", message=2 * n + 1) for n, (name, given) in enumerate(calls))
+    return Transcript(tuple(messages), tools, final_output=text)
+
+
+@given(st.text("Ab1 \n", max_size=30), st.lists(CALL, max_size=6))
+def test_each_is_another_well_formed_transcript(text: str, calls: list[tuple[str, Any]]) -> None:
+    transcript = made(text, calls)
+    found = list(mutations(transcript))
+    assert found == list(mutations(transcript))
+    for one in found:
+        assert one.kind in KINDS
+        changed = one.transcript
+        assert (changed.final_output, changed.tool_calls) != (transcript.final_output, transcript.tool_calls)
+        assert from_json(to_json(changed)) == changed
+        for number, message in enumerate(changed.messages):
+            assert all(changed.tool_calls[index].message == number for index in message.tool_calls)
+            assert message.tool_call is None or message.tool_call < len(changed.tool_calls)
+        pointed = sorted(index for message in changed.messages for index in message.tool_calls)
+        assert pointed == list(range(len(changed.tool_calls)))
+
+
+def test_all_kinds_there_are() -> None:
+    transcript = made("Order 12 is on its way.", [("f", {"a": 1, "b": "x"}), ("g", {"a": "Berlin"})])
+    found = list(mutations(transcript, ["drop_table"], ["sorry"]))
+    assert "drop_table is called too" in [one.title for one in found]
+    assert {one.kind for one in found} == set(KINDS)
+    texts = {one.kind: one.transcript.final_output for one in found}
+    assert texts["refuse"] == REFUSAL
+    assert texts["empty"] == ""
+    assert texts["truncate"] == "Order 12 is"
+    assert texts["case"] == "ORDER 12 IS ON ITS WAY."
+    assert texts["numbers"] != transcript.final_output
+    dropped = next(one for one in found if one.kind == "drop-call")
+    assert [call.name for call in dropped.transcript.tool_calls] == ["g"]
+    roles = [message.role for message in dropped.transcript.messages]
+    assert roles == ["user", "assistant", "assistant", "tool", "assistant"]
+    changed = next(one for one in found if one.title == "a of call 2, g, has another value")
+    assert changed.transcript.tool_calls[1].arguments == {"a": "nilreB x"}
+
+
+def test_nothing_to_change() -> None:
+    assert [one.kind for one in mutations(Transcript())] == ["refuse", "extra-call"]
+
+
+def test_hundreds_of_calls_get_a_few() -> None:
+    assert len(list(mutations(made("x", [("f", {"n": n}) for n in range(500)])))) < 30
