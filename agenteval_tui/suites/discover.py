@@ -19,7 +19,7 @@ def is_suite_name(name: str) -> bool:
 
 
 def discover(paths: Iterable[Path | str]) -> list[Path]:
-    """The suite files at `paths`, sorted within each of them, none twice.
+    """The suite files at `paths`, sorted within each of them (a folder's own first), none twice.
 
     A file is taken whatever its name. In a folder all suites below it are found; hidden folders are passed over, and
     links are followed, each real folder once. A folder without suites adds nothing. Raises `AgentevalError` when a
@@ -51,4 +51,9 @@ def _below(folder: Path) -> list[Path]:
         visited.add((state.st_dev, state.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         suites.extend(Path(here) / name for name in files if is_suite_name(name))
-    return sorted(path for path in suites if path.is_file())
+    return sorted((path for path in suites if path.is_file()), key=_place)
+
+
+def _place(path: Path) -> tuple[tuple[int, str], ...]:
+    """Sorts a folder's own suites before those of the folders in it."""
+    return (*((1, part) for part in path.parent.parts), (0, path.name))

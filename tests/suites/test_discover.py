@@ -34,7 +34,7 @@ def test_suites_are_found_sorted_and_once(tmp_path: Path) -> None:
     (tmp_path / "c.suite.yaml").symlink_to(tmp_path / "b.suite.yaml")
     (tmp_path / "gone.suite.yaml").symlink_to(tmp_path / "nowhere")
     found = [str(path.relative_to(tmp_path)) for path in discover([tmp_path])]
-    assert found == ["a/suite.yaml", "a/x.suite.yml", "b.suite.yaml"]
+    assert found == ["b.suite.yaml", "a/suite.yaml", "a/x.suite.yml"]
     assert discover([tmp_path / "a" / "other.yaml", tmp_path / "a" / "other.yaml"]) == [tmp_path / "a" / "other.yaml"]
     with pytest.raises(AgentevalError, match="no such file or folder"):
         discover([tmp_path / "nowhere"])

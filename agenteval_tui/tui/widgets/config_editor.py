@@ -295,11 +295,24 @@ class ConfigEditor(QuietTextArea):
         shown, offsets = shown_line(line)
         cells = painted(shown + " ", offsets, layers)
         body = Strip([Segment(text, base + palette.style(style)) for text, style in cells])
-        body = body.crop(x, x + room)
+        body = self._with_edges(body, x, room, base + palette.style("accent"))
         blank = room - body.cell_length
         margin = [Segment(text, base + palette.style(style)) for text, style in gutter]
         filled = [*margin, *body, Segment(" " * max(blank, 0), base)]
         return thrifty(filled, width)
+
+    @staticmethod
+    def _with_edges(line: Strip, x: int, room: int, style: Style) -> Strip:
+        """The piece of a line that is seen, with `…` at the edges where it goes on."""
+        body = line.crop(x, x + room)
+        if room < 3:
+            return body
+        dots = Strip([Segment("…", style)], 1)
+        if line.cell_length - 1 > x + room:  # the last cell is the cursor's place behind the line
+            body = Strip.join([body.crop(0, room - 1), dots])
+        if x and line.cell_length > 1:
+            body = Strip.join([dots, body.crop(1, body.cell_length)])
+        return body
 
     def _gutter(self, row: int) -> tuple[Cell, ...]:
         sign, sign_style = self._signs.get(row, (" ", "dim"))
