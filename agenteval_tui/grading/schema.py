@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from inspect import get_annotations
 from typing import Any, Literal, Union, get_args, get_origin
@@ -47,13 +47,34 @@ def _config_schema(name: str) -> ObjectType:
 @cache
 def metric_schema() -> ObjectType:
     """The type of one entry of `metrics`: its variants are the metrics that are there."""
-    options: dict[str, ObjectType] = {}
-    for name in registry.metric_names():
-        try:
-            options[name] = object_type(registry.metric(name), name)
-        except AgentevalError:
-            continue  # a plug-in that cannot be loaded: the criterion that names it says so
-    return ObjectType("metric", "One metric.", variants=Variants(options, "type", short_name, "metric"))
+    return ObjectType("metric", "One metric.", variants=Variants(_Metrics(), "type", short_name, "metric"))
+
+
+class _Metrics(Mapping[str, ObjectType]):
+    """The types of all metrics by name. A metric is loaded when someone asks for it: most configs name one or two."""
+
+    def __getitem__(self, name: str) -> ObjectType:
+        if name not in self:
+            raise KeyError(name)
+        return _metric_type(name)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and registry.known_metric(name) == name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(registry.metric_names())
+
+    def __len__(self) -> int:
+        return len(registry.metric_names())
+
+
+@cache
+def _metric_type(name: str) -> ObjectType:
+    try:
+        return object_type(registry.metric(name), name)
+    except AgentevalError as broken:
+        # A plug-in that can not be loaded: the criterion that names it says so, not each of its properties.
+        return ObjectType(name, str(broken), extra=True)
 
 
 @cache

@@ -5,7 +5,7 @@ Plain data. Whoever knows the prototype classes and metrics builds it; this pack
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -77,7 +77,7 @@ class Variants:
     to that name.
     """
 
-    options: dict[str, ObjectType]
+    options: Mapping[str, ObjectType]
     discriminator: str = "type"
     normalise: Callable[[str], str] = _as_it_is
     noun: str = "metric"
