@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"agenteval {__version__}")
         return 0
+    # pydantic would look through all that is installed for plug-ins of its own, and run them: none is wanted here.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # Imports make many objects that stay; to look through them for garbage again and again is a tenth of a short verb.
     gc.set_threshold(20_000, 20, 20)
     from agenteval_tui.cli.main import main as command_line

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
-import regex
-
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import quoted
 
@@ -25,7 +23,6 @@ _WORD_REST = 6
 _QUOTES = str.maketrans(
     {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
 )
-_INVISIBLE = regex.compile(r"\p{Cf}+")
 _IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d{3}(?!\d))")
 
 
@@ -42,7 +39,8 @@ class Miss:
 def _unicode(text: str) -> str:
     if text.isascii():
         return text
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKD", text))
+    normal = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in normal if char.isascii() or unicodedata.category(char) != "Cf")
 
 
 # What may be made equal on both sides, and how a reason says that it was.

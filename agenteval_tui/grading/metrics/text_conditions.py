@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from agenteval_tui.grading.nearest import Miss, nearest
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import listed, quoted
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.metrics.text_match import TextMatch
+    from agenteval_tui.grading.nearest import Miss
 
 Side = Literal["equals", "contains", "starts_with", "ends_with"]
 
@@ -132,7 +132,7 @@ def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]
             reason = f"{_SAID[side]} {there}"
             yield Evidence(name, True, reason, list(texts), [needle for needle, _ in hits], spans, group=group)
             return
-        misses = [nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
+        misses = [_nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
         best = max((miss for miss in misses if miss is not None), key=lambda miss: miss.likeness, default=None)
         yield _missed(name, group, missed, list(texts), side, value, best)
 
@@ -211,8 +211,15 @@ def _look(
         "starts_with": f"the text does not begin with {quoted(needle)}",
         "ends_with": f"the text does not end with {quoted(needle)}",
     }[side]
-    miss = nearest(value, needle, side, ignore_case) if near else None
+    miss = _nearest(value, needle, side, ignore_case) if near else None
     return _missed(name, group, said, needle, side, value, miss)
+
+
+def _nearest(value: Value, needle: str, side: Side, ignore_case: bool) -> Miss | None:
+    # Late: what checks or grades without explaining needs none of it, and it brings the regex package.
+    from agenteval_tui.grading.nearest import nearest
+
+    return nearest(value, needle, side, ignore_case)
 
 
 def _missed(name: str, group: str, said: str, expected: Any, side: Side, value: Value, miss: Miss | None) -> Evidence:
