@@ -432,6 +432,69 @@ def _criteria() -> Schema:
 
 
 # name -> (title, the schema or what makes it)
+AUDIT = record(
+    {
+        "version": {"const": 1},
+        "suites": array(
+            record(
+                {
+                    "file": TEXT,
+                    "tests": array(
+                        record(
+                            {
+                                "test": TEXT,
+                                "name": TEXT,
+                                "line": COUNT,
+                                "runs": {**COUNT, "description": "stored runs that were looked at"},
+                                "different_runs": {**COUNT, "description": "those that are not alike"},
+                                "mutations": COUNT,
+                                "note": {**TEXT, "description": "why the test was not audited"},
+                                "criteria": array(
+                                    record(
+                                        {
+                                            "criterion": TEXT,
+                                            "severity": SEVERITY,
+                                            "line": COUNT,
+                                            "runs": by_key(COUNT),
+                                            "mutations": by_key(COUNT),
+                                            "noticed": by_key(record({"failed": COUNT, "tried": COUNT})),
+                                            "note": TEXT,
+                                        },
+                                        about="Outcomes over runs and mutations; what it noticed, by kind of mutation.",
+                                    )
+                                ),
+                                "findings": array(
+                                    record(
+                                        {
+                                            "kind": {
+                                                "enum": [
+                                                    "never-fails",
+                                                    "never-passes",
+                                                    "always-error",
+                                                    "implied",
+                                                    "same",
+                                                    "passes-empty",
+                                                ]
+                                            },
+                                            "criterion": or_null(TEXT),
+                                            "other": or_null(TEXT),
+                                            "message": TEXT,
+                                            "line": COUNT,
+                                            "few_runs": FLAG,
+                                            "evidence": by_key(COUNT),
+                                        }
+                                    )
+                                ),
+                            }
+                        )
+                    ),
+                }
+            )
+        ),
+    }
+)
+
+
 SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "suite": ("a suite file", _suite),
     "criteria": ("the file of `agenteval grade --criteria`", _criteria),
@@ -443,6 +506,7 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "why": ("what `agenteval why --json` prints", WHY),
     "stats": ("what `agenteval stats --json` prints", STATS),
     "validate": ("what `agenteval validate --json` prints", array(PROBLEM)),
+    "audit": ("what `agenteval audit --json` prints", AUDIT),
     "history": ("what `agenteval history --json` prints", HISTORY),
     "history-runs": ("what `agenteval history --runs --json` prints", HISTORY_RUNS),
     "import": ("what `agenteval import --json` prints", IMPORTED),

@@ -1,0 +1,263 @@
+"""The audit of criteria: would they notice if the agent did something wrong?
+
+Stored transcripts are made wrong on purpose (`grading.mutate`) and graded: a criterion that passes whatever is done,
+or never passes, tells nothing; one that fails only where another one fails too tells nothing more. No agent is called.
+What is found is no proof: it says on how many runs and mutations it rests.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.grading.compile import Checker, compile_criterion
+from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.mutate import KINDS, mutations
+from agenteval_tui.grading.registry import known_metric
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.runs.criteria import spec_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.model import Test
+    from agenteval_tui.transcripts.model import Transcript
+
+FindingKind = Literal["never-fails", "never-passes", "always-error", "implied", "same", "passes-empty"]
+
+RUNS = 40
+"""The newest runs of a test that are looked at. Runs that are alike count once for mutations."""
+FEW = 5
+_LEAST_FAILURES = 3  # of a criterion, before it is said to be implied by another
+_SEVERITIES = ("info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFinding:
+    """Something that a criterion (or the whole test: `criterion` "") does not do. `other` implies it.
+
+    `runs` stored runs and `mutants` mutations were looked at; `evidence` counts what was seen.
+    """
+
+    kind: FindingKind
+    criterion: str
+    message: str
+    line: int
+    runs: int
+    mutants: int
+    other: str = ""
+    evidence: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def few(self) -> bool:
+        """Whether it rests on so few runs that the next one may show otherwise."""
+        return self.runs < FEW
+
+
+@dataclass(slots=True)
+class CriterionAudit:
+    """What one criterion said. `noticed` holds for each kind of mutation (failed, tried)."""
+
+    name: str
+    severity: str
+    line: int
+    runs: Counter[str] = field(default_factory=Counter)
+    mutants: Counter[str] = field(default_factory=Counter)
+    noticed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    note: str = ""
+
+
+@dataclass(slots=True)
+class TestAudit:
+    """One test: how many stored runs (and how many different ones), mutations, criteria, findings."""
+
+    __test__ = False  # no test case of pytest
+
+    test_id: str
+    name: str
+    line: int
+    runs: int = 0
+    different: int = 0
+    mutants: int = 0
+    criteria: list[CriterionAudit] = field(default_factory=list)
+    findings: list[AuditFinding] = field(default_factory=list)
+    note: str = ""
+
+
+def audit_suite(loaded: LoadedSuite, store: Store, *, runs: int = RUNS) -> list[TestAudit]:
+    """Audit every test of a suite by its newest `runs` stored runs. Tests without one are there with a note."""
+    if loaded.suite is None:
+        return []
+    return [audit_test(loaded, test, store, runs=runs) for test in loaded.suite.tests]
+
+
+def audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RUNS) -> TestAudit:
+    """Audit one test."""
+    audit = TestAudit(test.id, test.name, loaded.line_of(test.id))
+    rows = [row for row in store.runs_of_test(loaded.key, test.id, runs) if _usable(row)]
+    if not rows or not test.criteria:
+        audit.note = "no stored run" if not rows else "no criterion"
+        return audit
+    checkers = [compile_criterion(spec_of(criterion)) for criterion in test.criteria]
+    by_id = {row.id: row for row in rows}
+    samples = [(by_id[run], transcript) for run, transcript in store.transcripts(list(by_id))]
+    audit.criteria = [
+        CriterionAudit(checker.spec.name, checker.spec.severity, loaded.line_of(test.id, number))
+        for number, checker in enumerate(checkers)
+    ]
+    asking = {number for number, one in enumerate(checkers) if one.asks}
+    for number in asking:
+        audit.criteria[number].note = "it asks somebody else, who would have to be asked for each mutation: not audited"
+    own = [(number, one) for number, one in enumerate(checkers) if number not in asking]
+    table = _graded(audit, own, samples)
+    audit.findings = [*_alone(audit, own), *_pairs(audit, own, table)]
+    if not asking:
+        audit.findings += _survives(audit, test, [checker for _, checker in own], samples)
+    return audit
+
+
+def _usable(row: RunRow) -> bool:
+    return row.status in ("passed", "failed", "needs_review", "error") and not row.error_kind
+
+
+def _graded(
+    audit: TestAudit, checkers: Sequence[tuple[int, Checker]], samples: Sequence[tuple[RunRow, Transcript]]
+) -> list[dict[int, Outcome]]:
+    """Grade runs and their mutations; gives the outcomes of each, by the criterion's number."""
+    audit.runs = len(samples)
+    tools, texts = _forbidden([checker for _, checker in checkers])
+    table: list[dict[int, Outcome]] = []
+    seen: set[str] = set()
+    for row, transcript in samples:
+        outcomes = {number: _outcome(one, transcript, row.variables) for number, one in checkers}
+        table.append(outcomes)
+        for number, outcome in outcomes.items():
+            audit.criteria[number].runs[outcome.value] += 1
+        like = repr((transcript.final_output, [(call.name, call.arguments) for call in transcript.tool_calls]))
+        if like in seen:
+            continue
+        seen.add(like)
+        for mutant in mutations(transcript, tools, texts):
+            audit.mutants += 1
+            outcomes = {number: _outcome(one, mutant.transcript, row.variables) for number, one in checkers}
+            table.append(outcomes)
+            for number, outcome in outcomes.items():
+                criterion = audit.criteria[number]
+                criterion.mutants[outcome.value] += 1
+                failed, tried = criterion.noticed.get(mutant.kind, (0, 0))
+                criterion.noticed[mutant.kind] = (failed + (outcome is Outcome.FAILED), tried + 1)
+    audit.different = len(seen)
+    return table
+
+
+def _outcome(checker: Checker, transcript: Transcript, variables: Mapping[str, Any]) -> Outcome:
+    return checker.check(transcript, variables, explain=False).outcome
+
+
+def _forbidden(checkers: Sequence[Checker]) -> tuple[list[str], list[str]]:
+    """Tools and texts that the criteria forbid: they must be tried, or these criteria could never fail."""
+    tools: list[str] = []
+    texts: list[str] = []
+    for checker in checkers:
+        value = checker.spec.document.value
+        metrics = value.get("metrics") if isinstance(value, dict) else None
+        for metric in metrics if isinstance(metrics, list) else ():
+            if not isinstance(metric, dict):
+                continue
+            kind = known_metric(str(metric.get("type")))
+            name, found = ("forbidden_tools", tools) if kind == "ToolCheck" else ("not_contains_any", texts)
+            listed = metric.get(name)
+            found += [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []
+    return tools[:10], [text for text in texts if "{{" not in text][:10]
+
+
+def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> Iterator[AuditFinding]:
+    for number, _ in checkers:
+        one = audit.criteria[number]
+        seen = one.runs + one.mutants
+        kind: FindingKind
+        if seen[Outcome.FAILED] == seen[Outcome.PASSED] == 0:
+            kind = "always-error"
+            message = "it never came to a verdict"
+        elif not seen[Outcome.FAILED]:
+            kind = "never-fails"
+            message = f"it passed on all {_said(audit)}: {_kinds(one)} changed nothing"
+        elif not seen[Outcome.PASSED]:
+            kind = "never-passes"
+            high = wilson(0, audit.runs)[1]
+            message = f"it failed on all {_said(audit)} (true pass rate up to {100 * high:.0f} %, 95 % interval)"
+        else:
+            continue
+        yield AuditFinding(kind, one.name, message, one.line, audit.runs, audit.mutants, "", dict(seen))
+
+
+def _said(audit: TestAudit) -> str:
+    runs = f"{audit.runs} stored run{'s' if audit.runs != 1 else ''}"
+    return f"{runs} ({audit.different} different) and {audit.mutants} mutations of them"
+
+
+def _kinds(one: CriterionAudit) -> str:
+    tried = [kind for kind in KINDS if kind in one.noticed]
+    return f"{len(tried)} kinds of mutations ({', '.join(tried[:4])}{', …' if len(tried) > 4 else ''})"
+
+
+def _pairs(
+    audit: TestAudit, checkers: Sequence[tuple[int, Checker]], table: Sequence[dict[int, Outcome]]
+) -> Iterator[AuditFinding]:
+    """Criteria that fail only where another one fails too."""
+    told: set[int] = set()
+    for a, _ in checkers:
+        for b, _ in checkers:
+            one, other = audit.criteria[a], audit.criteria[b]
+            weaker = _SEVERITIES.index(other.severity) < _SEVERITIES.index(one.severity)
+            if a == b or weaker or a in told:
+                continue
+            both = Counter((row[a], row[b]) for row in table if _decided(row[a]) and _decided(row[b]))
+            a_failed = both[Outcome.FAILED, Outcome.FAILED] + both[Outcome.FAILED, Outcome.PASSED]
+            b_passed = both[Outcome.PASSED, Outcome.PASSED] + both[Outcome.FAILED, Outcome.PASSED]
+            a_passed = both[Outcome.PASSED, Outcome.PASSED] + both[Outcome.PASSED, Outcome.FAILED]
+            if a_failed < _LEAST_FAILURES or not b_passed or not a_passed or both[Outcome.FAILED, Outcome.PASSED]:
+                continue
+            same = not both[Outcome.PASSED, Outcome.FAILED]
+            if same and b in told:
+                continue
+            told.add(a)
+            counts = {f"{left.value}/{right.value}": number for (left, right), number in both.items()}
+            what = "they always agree" if same else f"it failed {a_failed} times, and each time that one failed too"
+            verb = "says the same as" if same else "is implied by"
+            message = f'it {verb} "{other.name}": {what} (of {both.total()} runs and mutations)'
+            kind: FindingKind = "same" if same else "implied"
+            yield AuditFinding(kind, one.name, message, one.line, audit.runs, audit.mutants, other.name, counts)
+
+
+def _decided(outcome: Outcome) -> bool:
+    return outcome in (Outcome.PASSED, Outcome.FAILED)
+
+
+def _survives(
+    audit: TestAudit, test: Test, checkers: Sequence[Checker], samples: Sequence[tuple[RunRow, Transcript]]
+) -> Iterator[AuditFinding]:
+    """A test that passes although the answer is empty: nothing in it looks at what the agent says."""
+    tried = survived = 0
+    for row, transcript in samples:
+        if not _passes(checkers, transcript, row.variables, test.pass_threshold):
+            continue
+        for mutant in mutations(transcript):
+            if mutant.kind == "empty":
+                tried += 1
+                survived += _passes(checkers, mutant.transcript, row.variables, test.pass_threshold)
+    if tried and survived == tried:
+        message = f"it passes with an empty answer ({survived} of {tried} runs that passed): no criterion looks at it"
+        counts = {"tried": tried, "survived": survived}
+        yield AuditFinding("passes-empty", "", message, audit.line, audit.runs, audit.mutants, "", counts)
+
+
+def _passes(
+    checkers: Sequence[Checker], transcript: Transcript, variables: Mapping[str, Any], threshold: float | None
+) -> bool:
+    results: list[CriterionResult] = [checker.check(transcript, variables, explain=False) for checker in checkers]
+    return verdict_of(results, threshold).outcome is Outcome.PASSED

@@ -1,0 +1,125 @@
+"""The audit: criteria that cannot fail, cannot pass, or tell nothing that another does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agenteval_tui.analysis.audit import TestAudit, audit_suite
+from agenteval_tui.suites.load import load_suite
+
+SUITE = """\
+name: Made
+agent: demo
+tests:
+  - id: order
+    name: Order
+    prompt: Where is it?
+    criteria:
+      - name: good
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains_all: [shipped, W1]}]}
+      - name: vacuous
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: ToolCheck, tools: [{name: get_order, required: false}]}]}
+      - name: hopeless
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: zebra}]}
+      - name: implied
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: shipped}]}
+      - name: right call
+        prototype_class: ToolResponse
+        config_uxon: {metrics: [{type: ToolCheck, tools: [{name: get_order, arguments: {id: W1}}]}]}
+      - name: forbidden
+        prototype_class: ToolResponse
+        config_uxon: {metrics: [{type: ToolCheck, forbidden_tools: [drop_table]}]}
+      - name: not rude
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, not_contains_any: [stupid]}]}
+      - name: broken
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: Nothing}]}
+  - id: tools-only
+    name: Tools only
+    prompt: Look it up
+    criteria:
+      - name: looked up
+        prototype_class: ToolResponse
+        config_uxon: {metrics: [{type: ToolCheck, tools: [{name: get_order}]}]}
+  - id: never-run
+    name: Never run
+    prompt: Hello
+    criteria:
+      - name: any
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains: a}]}
+"""
+
+
+def audited(make_history: Any, runs: Any) -> dict[str, TestAudit]:
+    path, store = make_history(SUITE, runs)
+    return {test.test_id: test for test in audit_suite(load_suite(path), store)}
+
+
+def test_what_is_found(make_history: Any, answered: Any) -> None:
+    get = ("get_order", {"id": "W1"})
+    runs = [("order", answered(f"W1 was shipped on day {n}", get)) for n in range(1, 6)]
+    runs += [("order", answered("W1 was shipped on day 1", get)), ("tools-only", answered("W1", get))]
+    tests = audited(make_history, runs)
+    test = tests["order"]
+    assert (test.runs, test.different) == (6, 5)
+    assert test.mutants > 40
+    found = {(one.kind, one.criterion): one for one in test.findings}
+    assert set(found) == {
+        ("never-fails", "vacuous"),
+        ("never-passes", "hopeless"),
+        ("always-error", "broken"),
+        ("implied", "implied"),
+    }
+    implied = found["implied", "implied"]
+    assert implied.other == "good"
+    assert "each time that one failed too" in implied.message
+    assert not implied.few
+    assert "6 stored runs (5 different)" in found["never-fails", "vacuous"].message
+    assert found["never-passes", "hopeless"].evidence["failed"] == 6 + test.mutants
+    assert "0 %" not in found["never-passes", "hopeless"].message
+    # What is forbidden was tried: these criteria did notice.
+    noticed = {one.name: one.noticed for one in test.criteria}
+    assert noticed["forbidden"]["extra-call"] == (5, 10)
+    assert noticed["not rude"]["extra-text"] == (5, 5)
+    assert noticed["good"]["empty"] == (5, 5)
+    assert noticed["right call"]["change-argument"] == (5, 5)
+    assert SUITE.splitlines()[found["never-fails", "vacuous"].line - 1].endswith("- name: vacuous")
+
+
+def test_a_test_that_looks_at_no_answer(make_history: Any, answered: Any) -> None:
+    runs = [("tools-only", answered("It is on its way.", ("get_order", {"id": "W1"})))]
+    (finding,) = audited(make_history, runs)["tools-only"].findings
+    assert (finding.kind, finding.criterion) == ("passes-empty", "")
+    assert finding.few
+    assert "1 of 1" in finding.message
+
+
+def test_without_runs_nothing_is_said(make_history: Any) -> None:
+    tests = audited(make_history, [])
+    assert [(test.note, test.findings, test.runs) for test in tests.values()] == [("no stored run", [], 0)] * 3
+
+
+def test_two_that_always_agree_are_told_once(make_history: Any, answered: Any) -> None:
+    text = """\
+name: Made
+agent: demo
+tests:
+  - id: twice
+    name: Twice
+    prompt: Hi
+    criteria:
+      - {name: one, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: way}]}}
+      - {name: two, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains_all: [way]}]}}
+      - {name: strict, severity: warning, prototype_class: TextResponse,
+         config_uxon: {metrics: [{type: TextMatch, contains_all: [way, "3"]}]}}
+"""
+    path, store = make_history(text, [("twice", answered(f"on its way {n}")) for n in range(6)])
+    (test,) = audit_suite(load_suite(path), store)
+    # `strict` implies both, but it is only a warning: it cannot stand for what fails a test.
+    assert [(one.kind, one.criterion, one.other) for one in test.findings] == [("same", "one", "two")]
