@@ -137,8 +137,8 @@ def keys_of(value: Any) -> str:
     return f"is {'text' if isinstance(value, str) else 'no object'}"
 
 
-class _ConstantError(Exception):
-    pass
+class _ConstantError(ValueError):
+    """NaN or Infinity, which Python would read."""
 
 
 def _refused(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,22 +13,34 @@ from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.explain import explain, headline, render_text
 from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.registry import metric_names, prototype_names
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
+from agenteval_tui.grading.schema import config_schema, metric_schema
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=8,
 )
-_words = st.text(max_size=30) | st.text("ab 1.\n`İß#e\u0301„“", max_size=40) | st.just("x\n```sql\nSELECT 1\n```\nend")
+_cost = st.floats(0, 1) | st.just(float("nan"))
+_words = st.text(max_size=30) | _json.map(json.dumps) | st.just('x\n```json\n{"a": {"b": [1]}}\n```')
+_words |= (
+    st.sampled_from(["mail to a.b@c.de, +49 30 1234567", "ab. ab! ab?", "４１ \u0664 ½"])
+    | st.text(max_size=30)
+    | st.text("ab 1.\n`İß#e\u0301„“", max_size=40)
+    | st.just("x\n```sql\nSELECT 1\n```\nend")
+)
 _calls = st.lists(
     st.builds(
         ToolCall,
         id=st.just("c"),
         name=st.sampled_from(["get_order", "query", "", "GET_ORDER"]) | st.text(max_size=5),
         arguments=st.dictionaries(st.sampled_from(["order_id", "limit", "x"]), _json, max_size=3) | _json,
+        result=st.none() | st.just('["a", {"id": 1}, "ab"]') | _json.map(json.dumps) | st.text(max_size=5),
+        message=st.none() | st.integers(0, 2),
         malformed=st.booleans(),
     ),
     max_size=4,
@@ -38,13 +51,20 @@ _calls = st.lists(
 def transcripts(draw: st.DrawFn) -> Transcript:
     texts = draw(st.lists(_words, max_size=3))
     final = draw(st.sampled_from(texts) | _words) if texts else draw(_words)
-    messages = tuple(Message("assistant" if n % 2 else "user", text) for n, text in enumerate(texts))
-    return Transcript(messages, tuple(draw(_calls)), final_output=final)
+    roles = draw(st.sampled_from([("user", "assistant"), ("system", "user", "assistant"), ("tool", "assistant")]))
+    messages = tuple(Message(roles[n % len(roles)], text) for n, text in enumerate(texts))
+    calls = tuple(draw(_calls))
+    timing = Timing(total_ms=draw(st.none() | st.floats(0, 5000)))
+    usage = Usage(
+        draw(st.none() | st.integers(0, 99)), draw(st.none() | st.integers(0, 99)), cost=draw(st.none() | _cost)
+    )
+    return Transcript(messages, calls, timing, usage, final_output=final)
 
 
 _needle = (
     st.text("ab 1.\nİß#e\u0301\"'", max_size=8) | st.text(max_size=4) | st.sampled_from(["{{x}}", "{{y}}", "{{ ! }}"])
 )
+_word = st.text("ab 1.İßé", min_size=1, max_size=8)
 _needles = st.lists(_needle, max_size=3)
 _match = st.fixed_dictionaries(
     {"type": st.just("TextMatch")},
@@ -79,8 +99,46 @@ _tools = st.fixed_dictionaries(
         "tool_call_forbidden": st.booleans(),
     },
 )
+
+
+def of_type(kind: Type) -> st.SearchStrategy[Any]:
+    """Values that a property of this type takes, nearly always."""
+    if isinstance(kind, UnionType):
+        return st.one_of([of_type(option) for option in kind.options])
+    if isinstance(kind, ArrayType):
+        return st.lists(of_type(kind.item), min_size=1, max_size=3) | st.just([])
+    if isinstance(kind, MapType):
+        return st.dictionaries(st.sampled_from(["order_id", "get_order", "a", "type"]), of_type(kind.value), max_size=2)
+    if isinstance(kind, ObjectType):
+        required = {one.name: of_type(one.type) for one in kind.properties if one.required}
+        optional = {
+            one.name: of_type(one.type) for one in kind.properties if not one.required and one.name != "metrics"
+        }
+        return st.fixed_dictionaries(required, optional=optional)
+    assert isinstance(kind, ScalarType)
+    if kind.enum:
+        return st.sampled_from(list(kind.enum))
+    scalars: dict[str, st.SearchStrategy[Any]] = {
+        "string": st.sampled_from(["a", "a.b", "order_id", "[].id", "length(@)", "ims", "query", "{{x}}"]) | _word,
+        "regex": st.sampled_from(["/(a)|b/i", "a+", "/b(/", "{{x}}", "^$", "[a-z]+ 1"]),
+        "integer": st.integers(int(kind.minimum or 0), 6) | st.just(-1),
+        "number": st.sampled_from([0, 0.5, 1] if kind.maximum == 1 else [0, 0.5, 1, 12.5, 1000]),
+        "boolean": st.booleans(),
+    }
+    return scalars.get(kind.kind, _json)
+
+
+def _of_metric(name: str, kind: ObjectType) -> st.SearchStrategy[dict[str, Any]]:
+    return of_type(kind).map(lambda given: {"type": name, **given})
+
+
+_variants = metric_schema().variants
+assert _variants is not None
+_metrics = {name: _of_metric(name, kind) for name, kind in sorted(_variants.options.items())}
+_any_metric = st.one_of(list(_metrics.values()))
+_prototypes = {name: of_type(config_schema(name)) for name in prototype_names()}
 _config = st.fixed_dictionaries(
-    {"metrics": st.lists(_match | _tools, max_size=3)},
+    {"metrics": st.lists(_match | _tools | _any_metric, max_size=3)},
     optional={
         "extract_by_regex": st.sampled_from(["/(a)|b/", "/b(/", "a+", "/(?<n>[a-z]*)/i", "/$/m", "{{x}}"]),
         "extract_code_block": st.integers(0, 3),
@@ -121,6 +179,45 @@ def sound(result: CriterionResult, transcript: Transcript) -> None:
         (span,) = result.value_spans
         if span.kind == "message":
             assert transcript.messages[span.index].content[span.start : span.end] == result.value
+
+
+@st.composite
+def of_any_prototype(draw: st.DrawFn) -> tuple[str, Any]:
+    """A prototype class with its own properties, or none of them."""
+    name = draw(st.sampled_from(["TextResponse", *sorted(_prototypes)]))
+    return name, draw(st.just({}) | _prototypes[name])
+
+
+def test_all_that_is_registered_is_tried() -> None:
+    assert set(_metrics) == set(metric_names())
+
+
+@pytest.mark.parametrize("metric", sorted(_metrics))
+@settings(max_examples=40, deadline=None)
+@given(transcripts(), of_any_prototype(), st.data(), st.booleans(), _json, _needle)
+def test_no_metric_raises(
+    metric: str,
+    transcript: Transcript,
+    prototype: tuple[str, Any],
+    data: st.DataObject,
+    negate: bool,
+    x: Any,
+    expected: str,
+) -> None:
+    name, own = prototype
+    config = {**own, "metrics": [data.draw(_metrics[metric])]}
+    spec = CriterionSpec("it", name, config, expected_value=expected, negate=negate)
+    checker = Checker(spec)
+    result = checker.check(transcript, {"x": x})
+    sound(result, transcript)
+    # Whatever broke says it in its own words.
+    assert " broke: " not in result.reason, result.reason
+    quick = checker.check(transcript, {"x": x}, explain=False)
+    assert (quick.outcome, quick.score) == (result.outcome, result.score)
+    plain = Checker(CriterionSpec("it", name, config, expected_value=expected)).check(transcript, {"x": x})
+    assert (plain.outcome is Outcome.ERROR) == (result.outcome is Outcome.ERROR)
+    assert render_text(explain([result]))
+    checker.diagnostics  # noqa: B018
 
 
 @settings(max_examples=500, deadline=None)

@@ -9,6 +9,7 @@ from pydantic import Field
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import line_of, quick_results, with_evidence
 from agenteval_tui.grading.nearest import nearest
+from agenteval_tui.grading.properties import ANSWER_TEXTS
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import quoted
@@ -22,7 +23,7 @@ class Keywords(Metric):
     A keyword may stand inside a longer word, as `contains` of TextMatch finds it. Empty keywords are ignored.
     """
 
-    keywords: list[str] = Field(description="The words or phrases that are looked for.")
+    keywords: list[str] = Field(description="The words or phrases that are looked for.", json_schema_extra=ANSWER_TEXTS)
     ignore_case: bool = Field(True, description="Whether upper and lower case are the same.")
     min_fraction: float = Field(
         1.0, ge=0, le=1, description="The share of the keywords that must be there, 0 to 1. Without it: all of them."

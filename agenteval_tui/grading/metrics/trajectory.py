@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from agenteval_tui.grading.metrics.matchers import errors_in
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
-from agenteval_tui.grading.properties import Properties
+from agenteval_tui.grading.properties import TOOL_ARGUMENTS, TOOL_NAMES, Properties
 from agenteval_tui.grading.results import MetricResult
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import quoted
@@ -20,11 +20,12 @@ ArgumentsMode = Literal["exact", "ignore", "subset", "superset"]
 class ExpectedCall(Properties):
     """One tool call that is expected."""
 
-    name: str = Field(min_length=1, description="The tool's name, as the agent calls it.")
+    name: str = Field(min_length=1, description="The tool's name, as the agent calls it.", json_schema_extra=TOOL_NAMES)
     arguments: dict[str, Any] | None = Field(
         None,
         description="The call's arguments: names with the expected value (any JSON) or a matcher such as "
         '{"$any": true}. Without it the arguments of this call are not looked at.',
+        json_schema_extra=TOOL_ARGUMENTS,
     )
 
     @field_validator("arguments")

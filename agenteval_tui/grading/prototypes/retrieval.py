@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 from agenteval_tui.grading.extracted import ListValue
 from agenteval_tui.grading.json_text import NotJsonError, UnreadableJsonError, keys_of, read_json
 from agenteval_tui.grading.paths import PathFailedError, compile_path
+from agenteval_tui.grading.properties import TOOL_NAMES
 from agenteval_tui.grading.prototypes.prototype import Prototype
 from agenteval_tui.grading.results import Span
 from agenteval_tui.grading.value import ExtractionError, NothingExtracted, Value
@@ -31,7 +32,10 @@ class Retrieval(Prototype):
     """
 
     tool: str | None = Field(
-        None, min_length=1, description="The tool that searches. Without it: every tool that was called."
+        None,
+        min_length=1,
+        description="The tool that searches. Without it: every tool that was called.",
+        json_schema_extra=TOOL_NAMES,
     )
     path: str | None = Field(
         None,
