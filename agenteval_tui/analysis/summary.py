@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,21 +32,24 @@ class TestKey:
     row: int
 
 
-def execution_stats(rows: Iterable[RunRow], *, count_errors: bool = False) -> dict[str, Any]:
+def execution_stats(
+    rows: Iterable[RunRow], *, count_errors: bool = False, steps: Mapping[str, int] | None = None
+) -> dict[str, Any]:
     """`{"tests": [...], "overall": {...}}` over the runs of an execution, in the order of its plan.
 
     `n` counts the runs that passed or failed. Errors are counted apart and left out of `n`, unless `count_errors`
     is set: then they count as not passed. Runs without a verdict (queued, cancelled, skipped, waiting for a person)
     are in `undecided`. A rate, and a mean of nothing, is null. Overall figures are means over the tests that have
-    a decided run; pass@k and pass^k over those with at least k of them, whose number is `tests_at_k`.
+    a decided run; pass@k and pass^k over those with at least k of them, whose number is `tests_at_k`. `steps` is the
+    number of tool calls of each run by its id; without it, the figures of steps are null.
     """
     groups: dict[TestKey, list[RunRow]] = {}
     for row in rows:
         groups.setdefault(TestKey(row.suite_key, row.test_id, row.variation, row.row), []).append(row)
     ids = _ids(list(groups))
-    tests = [_of_test(ids[key], key, runs, count_errors) for key, runs in groups.items()]
+    tests = [_of_test(ids[key], key, runs, count_errors, steps or {}) for key, runs in groups.items()]
     every = [row for runs in groups.values() for row in runs]
-    return {"version": 1, "tests": tests, "overall": _overall(tests, every)}
+    return {"version": 1, "tests": tests, "overall": _overall(tests, every, steps or {})}
 
 
 def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
@@ -66,7 +69,9 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
     return names
 
 
-def _of_test(name: str, key: TestKey, runs: Sequence[RunRow], count_errors: bool) -> dict[str, Any]:
+def _of_test(
+    name: str, key: TestKey, runs: Sequence[RunRow], count_errors: bool, steps: Mapping[str, int]
+) -> dict[str, Any]:
     count = counted((run.status for run in runs), count_errors=count_errors)
     passed, n = count.passed, count.n
     return {
@@ -85,11 +90,11 @@ def _of_test(name: str, key: TestKey, runs: Sequence[RunRow], count_errors: bool
         "pass_at_k": {str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
         "pass_hat_k": {str(k): pass_hat_k(passed, n, k) for k in range(1, n + 1)},
         "flaky": count.flaky,
-        **_measured(runs),
+        **_measured(runs, steps),
     }
 
 
-def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow]) -> dict[str, Any]:
+def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any]:
     known = [test for test in tests if test["n"]]
     rates = [test["pass_rate"] for test in known]
     ks = range(1, max((test["n"] for test in known), default=0) + 1)
@@ -107,16 +112,17 @@ def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow]) -> dict[st
         "pass_hat_k": {k: mean([test["pass_hat_k"][k] for test in enough]) for k, enough in at_k.items()},
         "tests_at_k": {k: len(enough) for k, enough in at_k.items()},
         "flaky": sum(test["flaky"] for test in tests),
-        **_measured(runs),
+        **_measured(runs, steps),
     }
 
 
-def _measured(runs: Sequence[RunRow]) -> dict[str, Any]:
+def _measured(runs: Sequence[RunRow], steps: Mapping[str, int]) -> dict[str, Any]:
     """Medians and 95 % points of what was measured of the runs; null where nothing was."""
     return {
         "latency_ms": _spread([run.duration_ms for run in runs]),
         "tokens": _spread([_tokens(run) for run in runs]),
         "cost": _spread([run.cost for run in runs]),
+        "steps": _spread([steps.get(run.id) for run in runs]),
     }
 
 

@@ -32,7 +32,8 @@ def command(invocation: Invocation, execution: str | None, last: bool, count_err
         raise click.UsageError("give an execution or --last, not both")
     with invocation.store(to_look=True) as store:
         row = store.execution(execution or "last")
-        stats = execution_stats(store.runs_of_execution(row.id), count_errors=count_errors)
+        steps = store.steps_of_execution(row.id)
+        stats = execution_stats(store.runs_of_execution(row.id), count_errors=count_errors, steps=steps)
     if as_json:
         invocation.out.json({"execution": row.id, **stats})
     else:
@@ -61,9 +62,16 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
         out.line((f"{error}; {plural(overall['flaky'], 'test')} flaky", "dim"))
     if overall["undecided"]:
         out.line((f"{plural(overall['undecided'], 'run')} without a verdict", "dim"))
-    latency = overall["latency_ms"]
-    if latency["p50"] is not None:
-        out.line((f"latency p50 {duration(latency['p50'])}, p95 {duration(latency['p95'])}", "dim"))
+    measured = [
+        ("latency", "latency_ms", duration),
+        ("tokens", "tokens", lambda value: f"{value:,.0f}"),
+        ("cost", "cost", lambda value: f"{value:.4f} USD"),
+        ("tool calls", "steps", lambda value: f"{value:g}"),
+    ]
+    for name, key, shown in measured:
+        spread = overall[key]
+        if spread["p50"] is not None:
+            out.line((f"{name} p50 {shown(spread['p50'])}, p95 {shown(spread['p95'])}", "dim"))
 
 
 def _figures(one: dict[str, Any]) -> str:

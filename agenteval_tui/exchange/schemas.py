@@ -228,6 +228,7 @@ _FIGURES: dict[str, Schema] = {
     "latency_ms": _SPREAD,
     "tokens": _SPREAD,
     "cost": _SPREAD,
+    "steps": {**_SPREAD, "description": "tool calls of a run"},
 }
 STATS = record(
     {

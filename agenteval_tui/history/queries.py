@@ -121,6 +121,16 @@ def runs_of_execution(connection: sqlite3.Connection, execution_id: str) -> list
     return [_run(row) for row in rows.fetchall()]
 
 
+def steps_of_execution(connection: sqlite3.Connection, execution_id: str) -> dict[str, int]:
+    """The number of tool calls of each run that has a transcript, by run id."""
+    rows = connection.execute(
+        "SELECT r.uid, (SELECT count(*) FROM tool_calls c WHERE c.transcript = r.transcript) FROM runs r"
+        " WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) AND r.transcript IS NOT NULL",
+        (clean(execution_id),),
+    )
+    return dict(rows.fetchall())
+
+
 def runs_of_test(connection: sqlite3.Connection, suite_key: str, test_id: str, limit: int) -> list[RunRow]:
     """The newest `limit` runs of a test, newest first."""
     rows = connection.execute(

@@ -220,6 +220,10 @@ class Store:
         """In the order of the plan; no such execution: an empty list."""
         return self._read(lambda c: queries.runs_of_execution(c, execution_id))
 
+    def steps_of_execution(self, execution_id: str) -> dict[str, int]:
+        """How many tools each run called, by run id; runs without a transcript are not in it."""
+        return self._read(lambda c: queries.steps_of_execution(c, execution_id))
+
     def runs_of_test(self, suite_key: str, test_id: str, limit: int = 1000) -> list[RunRow]:
         """The newest runs of a test, newest first."""
         return self._read(lambda c: queries.runs_of_test(c, suite_key, test_id, limit))
@@ -276,6 +280,10 @@ class Store:
     def criterion(self, content_hash: str) -> dict[str, Any] | None:
         """The version of a criterion with this hash, as JSON; None: never stored."""
         return self._read(lambda c: queries.criterion(c, content_hash))
+
+    def facts(self, suite_key: str, test_id: str | None = None) -> AgentFacts:
+        """What the newest runs of a suite (or of one of its tests) say of its agent: tools, arguments, answers."""
+        return self._read(lambda c: facts.read_facts(c, suite_key, test_id))
 
     def test_summaries(self, suite_key: str) -> dict[str, TestSummary]:
         """How the tests of a suite did lately, by test id; tests without an ended run are left out."""

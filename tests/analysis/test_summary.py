@@ -81,3 +81,19 @@ def test_latency_tokens_and_cost() -> None:
     assert test["latency_ms"] == {"p50": 200.0, "p95": pytest.approx(290.0)}
     assert test["tokens"]["p50"] == 201.0
     assert test["cost"] == {"p50": None, "p95": None}
+
+
+def test_latency_tokens_cost_and_steps_are_medians_and_95_percent_points() -> None:
+    rows = [
+        row("a", "passed", n, id=f"r{n}", duration_ms=float(n), input_tokens=10 * n, output_tokens=n, cost=n / 100)
+        for n in range(1, 22)
+    ]
+    rows.append(row("b", "error", id="unmeasured", duration_ms=None))
+    stats = execution_stats(rows, steps={f"r{n}": n % 3 for n in range(1, 22)})
+    for figures in (stats["tests"][0], stats["overall"]):
+        assert figures["latency_ms"] == {"p50": 11.0, "p95": 20.0}
+        assert figures["tokens"] == {"p50": 121.0, "p95": 220.0}
+        assert figures["cost"] == {"p50": pytest.approx(0.11), "p95": pytest.approx(0.2)}
+        assert figures["steps"] == {"p50": 1.0, "p95": 2.0}
+    assert stats["tests"][1]["steps"] == {"p50": None, "p95": None}
+    assert execution_stats(rows)["overall"]["steps"] == {"p50": None, "p95": None}

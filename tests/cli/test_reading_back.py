@@ -104,7 +104,9 @@ def test_stats_in_words(cli, suite: Path) -> None:
     assert result.code == 0
     assert "all, by test" in result.out
     assert "pass@k" in result.out
+    assert "tool calls p50 " in result.out
     stats = cli("stats", "last", "--json").json("stats")
+    assert stats["overall"]["steps"]["p50"] >= 1
     assert [(test["id"], test["n"], test["passed"]) for test in stats["tests"]] == [("good", 2, 2), ("bad", 2, 0)]
     assert cli("stats", "last", "--last").code == 2
 

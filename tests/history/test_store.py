@@ -121,6 +121,14 @@ def test_filters(store: Store, wanted: RunFilter, positions: set[int]) -> None:
     assert [row.id for row in store.execution_rows(store.execution_ids(wanted))] == ["EXECUTION-1"] * bool(positions)
 
 
+def test_steps_are_the_tool_calls_of_what_has_ended(store: Store) -> None:
+    store.begin_execution(record(), [planned(n) for n in range(3)])
+    store.run_ended(ended(0))
+    store.run_ended(replace(ended(1), transcript=Transcript(final_output="no tools"))).result()
+    assert store.steps_of_execution("EXECUTION-1") == {planned(0).id: 1, planned(1).id: 0}
+    assert store.steps_of_execution("another") == {}
+
+
 def test_names_are_found_by_start_and_end(store: Store) -> None:
     filled(store, 2, "01JAAAAAAA")
     filled(store, 2, "01JBBBBBBB")
