@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from agenteval_tui.grading.schema import config_schema
+from agenteval_tui.grading.schema import config_schema, metric_schema
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.uxon.complete import Completion, complete
 from agenteval_tui.uxon.facts import NO_FACTS, Facts
 from agenteval_tui.uxon.hover import Hover, hover
+
+
+def prepare() -> None:
+    """Load all metrics now, some tenths of a second, so that no keystroke waits for it.
+
+    To be called from a thread when an editor opens.
+    """
+    variants = metric_schema().variants
+    if variants is not None:
+        dict(variants.options)
 
 
 def complete_config(text: str, offset: int, prototype_class: str, facts: Facts = NO_FACTS) -> tuple[Completion, ...]:

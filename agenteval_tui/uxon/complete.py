@@ -117,7 +117,7 @@ def _arguments(spot: Spot, kind: MapType, facts: Facts, taken: set[str]) -> Iter
     for name in facts.arguments(tool) if tool else ():
         if name not in taken:
             seen = facts.values(tool, name)
-            detail = f"{shown(seen[0])} in a recording" if seen else "in a recording"
+            detail = f"an argument of {tool}" + (f", as {shown(seen[0])}" if seen else "")
             value = skeleton.of_value(seen[0]) if seen else skeleton.of_type(kind.value)
             yield _Item(name, "argument", detail, value.between(f"{quote(name)}: ", ""))
 
@@ -168,15 +168,16 @@ def _free(kind: ScalarType, spot: Spot, facts: Facts, taken: Sequence[Any]) -> I
     textual = kind.kind in ("string", "any")
     found: Iterable[Any] = ()
     what: Kind = "example"
+    detail = ""
     if prop.facts == TOOL_NAME and textual:
-        found, what = facts.tools(), "tool"
+        found, what, detail = facts.tools(), "tool", "a tool of the agent"
     elif prop.facts == ANSWER_TEXT and textual:
-        found, what = facts.texts(), "text"
+        found, what, detail = facts.texts(), "text", "from an answer"
     elif prop.facts == TOOL_ARGUMENTS and spot.free is not None and (tool := spot.tool()):
-        found = facts.values(tool, spot.free)
+        found, detail = facts.values(tool, spot.free), f"a value of {spot.free}"
     for value in found:
         if value not in taken:
-            yield _Item(_label(value), what, "in a recording", skeleton.done(skeleton.of_value(value).text))
+            yield _Item(_label(value), what, detail, skeleton.done(skeleton.of_value(value).text))
     for value in prop.examples:
         yield _Item(_label(value), "example", "", skeleton.of_value(value))
     if kind.kind in ("integer", "number") and isinstance(prop.default, (int, float)):

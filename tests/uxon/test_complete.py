@@ -226,9 +226,9 @@ def test_items_say_what_they_are() -> None:
     kind = offered('{"metrics": [{"type": "|"}]}')[0]
     assert (kind.kind, kind.detail) == ("type", "Compares the text.")
     argument = offered(CALL % '"arguments": {|}')[0]
-    assert (argument.kind, argument.detail) == ("argument", '"#W1" in a recording')
+    assert (argument.kind, argument.detail) == ("argument", 'an argument of get_order, as "#W1"')
     tool = offered('{"metrics": [{"type": "ToolCheck", "forbidden": ["|"]}]}')[0]
-    assert (tool.kind, tool.detail) == ("tool", "in a recording")
+    assert (tool.kind, tool.detail) == ("tool", "a tool of the agent")
 
 
 def test_a_long_list_is_cut() -> None:
