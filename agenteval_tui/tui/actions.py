@@ -95,6 +95,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.copy", "copy_address", "y", "copy", "Copy the run's address (OSC 52)", "inspect"),
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect", 7),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
+    Action(
+        "inspect.relax", "relax", "f7", "smallest edits", "The smallest edits under which this run passes", "inspect"
+    ),
     Action("inspect.revert", "revert", "f6", "revert", "Back to the saved config", "inspect"),
     # History
     Action("history.open", "open", "enter", "open", "Open the execution, or inspect the run", "history", 1),
@@ -123,7 +126,7 @@ def bindings(scope: str) -> list[Binding]:
 
 
 # These must work while a text field has the focus.
-_PRIORITY = {"inspect.save", "inspect.fix", "inspect.revert", "inspect.flips"}
+_PRIORITY = {"inspect.save", "inspect.fix", "inspect.revert", "inspect.flips", "inspect.relax"}
 
 _KEY_WORDS = {
     "question_mark": "?",

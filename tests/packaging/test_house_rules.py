@@ -120,3 +120,10 @@ def test_no_key_of_a_screen_means_two_things() -> None:
                 for key in action.keys.split(","):
                     assert key not in taken, f"{key} is {taken.get(key)} and {action.id} on {scope}"
                     taken[key] = action.id
+
+
+def test_the_page_of_keys_is_made_anew() -> None:
+    import runpy
+
+    made = runpy.run_path(str(ROOT / "docs" / "make_keys.py"))["page"]()
+    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == made, "run python docs/make_keys.py"

@@ -328,3 +328,21 @@ async def test_small_windows_are_survived(size: tuple[int, int], screen: str, fr
         await pilot.press("tab", "tab", "escape", "3", "4", "5", "1")
         await settle(pilot)
         assert isinstance(app.screen, SuitesScreen)
+
+
+async def test_the_smallest_edits_that_pass_are_one_key_away(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, "order-status")
+        await pilot.press("e")
+        await settle(pilot)
+        editor = app.screen.query_one("#config", ConfigEditor)
+        await until(pilot, lambda: editor.has_focus)
+        await pilot.press("f7")
+        await until(pilot, lambda: "runs flip to passed" in text_of(app) and "counted" not in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen))
+        await settle(pilot)
+        assert "the criteria as shown say passed" in text_of(app)
+        assert "problems 0" in text_of(app)

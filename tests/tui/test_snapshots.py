@@ -170,6 +170,16 @@ def test_flips(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, 
 
 
 @SIZES
+def test_smallest_edits(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await open_failure(pilot)
+        await pilot.press("f7")
+        await settle(pilot)
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
 def test_changed_file(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[int]) -> None:
         diff = (

@@ -34,6 +34,8 @@ def looked_at(
         lines.append(())
     if not result.metrics and result.reason:
         lines += [*paragraph(result.reason, width, "error" if result.outcome == "error" else ""), ()]
+    if result.outcome == "failed" and not result.source:
+        lines += [(("F7", "bold accent"), (" the smallest edits under which it would pass", "dim")), ()]
     lines += _value(bench, result, width)
     lines += [(), *_others(bench, criterion, others, width)]
     return lines

@@ -389,7 +389,7 @@ class InspectScreen(FrameScreen):
     def keys(self) -> list[tuple[str, str, str]]:
         if self._pane != "config":
             return super().keys()
-        editing = (("save", "save"), ("fix", "apply fix"), ("revert", "revert"), ("pane", "pane"))
+        editing = (("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert"))
         shown = [
             (key_word(self.agenteval.keymap.get(f"inspect.{name}", BY_ID[f"inspect.{name}"].keys)), label, "")
             for name, label in editing
@@ -506,6 +506,23 @@ class InspectScreen(FrameScreen):
             self.agenteval.say("There is no problem here that can be mended by itself.")
             return
         editor.apply_fix(chosen.fix)
+
+    def action_relax(self) -> None:
+        bench, result = self._bench, self._result
+        if bench is None or result is None:
+            return
+        if result.outcome != "failed":
+            self.agenteval.say(f"{self._criterion_name()} does not fail on this run.")
+            return
+        from agenteval_tui.tui.screens.relax import RelaxScreen
+
+        editor = self.query_one("#config", ConfigEditor)
+
+        def chosen(text: str | None) -> None:
+            if text:
+                editor.replace_all(text)
+
+        self.app.push_screen(RelaxScreen(bench, self._criterion, editor.text), chosen)
 
     def action_revert(self) -> None:
         bench = self._bench

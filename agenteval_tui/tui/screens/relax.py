@@ -1,0 +1,102 @@
+"""The smallest edits under which the open run would pass, with what each would flip; enter puts one into the editor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Line, spread
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.relaxing import Suggestion
+    from agenteval_tui.analysis.workbench import Workbench
+
+
+def suggestion_line(suggestion: Suggestion, width: int) -> Line:
+    """What would be edited, and what that does to the stored runs."""
+    against = len(suggestion.labels.against)
+    warn: tuple[tuple[str, str], ...] = ((f"  ! against {against} labels", "error"),) if against else ()
+    return spread(
+        ((" ", ""), (one_line(suggestion.relaxation.title), "")),
+        ((suggestion.said, "dim"), *warn, (" ", "")),
+        width,
+    )
+
+
+class _Rows:
+    def __init__(self, suggestions: Sequence[Suggestion]) -> None:
+        self._suggestions = suggestions
+
+    def count(self) -> int:
+        return len(self._suggestions)
+
+    def key(self, index: int) -> str:
+        return str(index)
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        return suggestion_line(self._suggestions[index], width)
+
+
+class RelaxScreen(ModalScreen[str]):
+    """Dismissed with the new text of the config, or "" for none."""
+
+    CSS_PATH = "relax.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f7", "dismiss('')", "close", show=False)]
+
+    def __init__(self, bench: Workbench, criterion: int, text: str) -> None:
+        super().__init__()
+        self._bench = bench
+        self._criterion = criterion
+        self._config = text
+        self._suggestions: Sequence[Suggestion] = ()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(
+                lambda width: [(("The smallest edits under which this run passes, best first", "bold"),), ()], id="head"
+            )
+            yield VirtualList(id="relaxations")
+            yield LineBlock(
+                lambda width: [
+                    (),
+                    (
+                        ("enter", "bold accent"),
+                        (" put it into the editor   ", ""),
+                        ("esc", "bold accent"),
+                        (" close", ""),
+                    ),
+                ],
+                id="foot",
+            )
+
+    def on_mount(self) -> None:
+        rows = self.query_one("#relaxations", VirtualList)
+        rows.set_empty([(("  Looking …", "dim"),)])
+        rows.focus()
+        self.run_worker(self._count(), group="relax", exit_on_error=False)
+
+    async def _count(self) -> None:
+        rows = self.query_one("#relaxations", VirtualList)
+        counting = self._bench.relaxations(self._criterion, self._config)
+        # Finding them takes up to some tenths of a second: not on the loop that reads the keys.
+        self._suggestions = await asyncio.to_thread(lambda: next(counting, ()))
+        rows.set_empty(
+            [(("  No small edit makes it pass.", ""),), (("  The answer is far from what is asked.", "dim"),)]
+        )
+        rows.set_source(_Rows(self._suggestions))
+        for _ in counting:
+            rows.refresh_rows()
+            await asyncio.sleep(0)
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Put this one into the editor."""
+        self.dismiss(self._suggestions[event.index].relaxation.new_text)
