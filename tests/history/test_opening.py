@@ -173,7 +173,6 @@ def test_who_wants_to_look_may_where_the_folder_is_not_writable(tmp_path: Path) 
         folder.chmod(0o755)
 
 
-
 def test_reading_only(path: Path) -> None:
     fill(path)
     before = path.read_bytes()
