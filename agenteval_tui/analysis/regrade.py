@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
 from agenteval_tui.grading.spec import CriterionSpec
@@ -13,9 +14,14 @@ from agenteval_tui.history.rows import ExecutionRecord, ExecutionRow, PlannedRun
 from agenteval_tui.text.identity import new_id, now_ms
 
 if TYPE_CHECKING:
+    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.asking import Answers, Case
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.transcripts.model import Transcript
+
+_BATCH = 50  # runs whose questions are asked together
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,8 @@ class Regraded:
     verdict: Verdict
     foreign: tuple[CriterionResult, ...]
     rules: Rules
+    replies: tuple[StoredReply, ...] = ()
+    """What judges and others said of it: what is stored with the run, and what was asked now."""
 
     @property
     def foreign_outcome(self) -> Outcome | None:
@@ -66,16 +74,125 @@ def rules_of_suites(loaded: Sequence[LoadedSuite]) -> Callable[[RunRow], Rules |
     return find
 
 
+Ask = Callable[[Sequence["Case"]], "Sequence[Answers]"]
+"""Asks judges and others what the cases' criteria still want to know."""
+
+
 def regrade(
-    store: Store, rows: Iterable[RunRow], rules_of: Callable[[RunRow], Rules | None]
+    store: Store, rows: Iterable[RunRow], rules_of: Callable[[RunRow], Rules | None], ask: Ask | None = None
 ) -> Iterator[tuple[Regraded, Transcript]]:
-    """Grade stored runs, in their order. Runs without rules, and runs that have not ended, are left out."""
+    """Grade stored runs, in their order. Runs without rules, and runs that have not ended, are left out.
+
+    What judges and others said is taken from what is stored with the run. Questions that nobody has answered yet are
+    asked with `ask`; without it they make the criterion an error.
+    """
     chosen = {row.id: (row, rules) for row in rows if (rules := rules_of(row)) is not None}
+    batch: list[tuple[RunRow, Rules, Transcript]] = []
     for run_id, transcript in store.transcripts(list(chosen)):
-        row, rules = chosen[run_id]
-        variables = {**row.variables, **(rules.variables or {})}
-        foreign = tuple(result for result in store.results(run_id) if result.source)
-        yield Regraded(row, grade(transcript, rules.specs, variables, rules.pass_threshold), foreign, rules), transcript
+        batch.append((*chosen[run_id], transcript))
+        if len(batch) >= _BATCH:
+            yield from _regraded(store, batch, ask)
+            batch = []
+    yield from _regraded(store, batch, ask)
+
+
+def _regraded(
+    store: Store, batch: Sequence[tuple[RunRow, Rules, Transcript]], ask: Ask | None
+) -> Iterator[tuple[Regraded, Transcript]]:
+    answered = _answers(store, batch, ask)
+    for row, rules, transcript in batch:
+        foreign = tuple(result for result in store.results(row.id) if result.source)
+        replies, kept = answered.get(row.id, (None, ()))
+        verdict = grade(transcript, rules.specs, _variables(row, rules), rules.pass_threshold, replies=replies)
+        yield Regraded(row, verdict, foreign, rules, tuple(kept)), transcript
+
+
+def _answers(
+    store: Store, batch: Sequence[tuple[RunRow, Rules, Transcript]], ask: Ask | None
+) -> dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]]:
+    """By run id: the replies for grading, and the same to be stored. Only for runs whose criteria ask somebody."""
+    asking = [one for one in batch if any(compile_criterion(spec).asks for spec in one[1].specs)]
+    if not asking:
+        return {}
+    from agenteval_tui.runs.asking import Case, stored_answers
+
+    ids = [row.id for row, _, _ in asking]
+    stored, labels = store.replies_of(ids), store.labels(ids)
+    found: dict[str, tuple[Mapping[str, Reply], Sequence[StoredReply]]] = {}
+    cases: list[Case] = []
+    for row, rules, transcript in asking:
+        own, variables = stored.get(row.id, []), _variables(row, rules)
+        said = tuple(one for one in labels if one.run_id == row.id)
+        replies = stored_answers(rules.specs, transcript, variables, own, said)
+        found[row.id] = replies, own
+        cases.append(Case(row.suite_key, rules.specs, transcript, variables, said, replies))
+    if ask is not None:
+        for (row, _, _), answers in zip(asking, ask(cases), strict=True):
+            found[row.id] = {**found[row.id][0], **answers.replies}, [*found[row.id][1], *answers.stored]
+    return found
+
+
+def _variables(row: RunRow, rules: Rules) -> dict[str, Any]:
+    return {**row.variables, **(rules.variables or {})}
+
+
+def with_labels(store: Store, row: RunRow) -> str:
+    """Grade the criteria of a stored run that wait for a person again, now that it has labels; gives the new status.
+
+    "" when none of them asks a person, or nothing changed. The other results stay as they are.
+    """
+    from agenteval_tui.runs.asking import stored_answers
+    from agenteval_tui.runs.criteria import spec_from_dict
+
+    results, transcript = store.results(row.id), store.transcript(row.id)
+    specs = {}
+    for result in results:
+        version = store.criterion(result.criterion_hash) if result.criterion_hash else None
+        if version is not None and any(metric.type == "Human" for metric in result.metrics):
+            specs[result.criterion_hash] = spec_from_dict(version)
+    if not specs or transcript.error is not None:
+        return ""
+    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), store.labels([row.id]))
+    fresh = []
+    for result in results:
+        spec = specs.get(result.criterion_hash)
+        if spec is not None:
+            # As the test names and weighs it: the stored version may be another test's.
+            own = replace(spec, name=result.criterion, weight=result.weight, severity=result.severity)
+            result = compile_criterion(own).check(transcript, row.variables, replies=replies)
+        fresh.append(result)
+    if tuple(fresh) == results:
+        return ""
+    verdict = verdict_of(fresh, _threshold(row))
+    store.run_ended(
+        RunEnded(
+            run_id=row.id,
+            status=str(verdict.outcome),
+            score=verdict.score,
+            started_ms=row.started_ms,
+            duration_ms=row.duration_ms,
+            attempts=row.attempts,
+            transcript=transcript,
+            results=verdict.results,
+            warnings=verdict.warnings,
+            why=verdict.reason,
+        )
+    ).result()
+    return str(verdict.outcome)
+
+
+def _threshold(row: RunRow) -> float | None:
+    """The test's threshold, as far as its suite's file is still there."""
+    from pathlib import Path
+
+    from agenteval_tui.suites.load import load_suite
+    from agenteval_tui.text.problems import AgentevalError
+
+    try:
+        rules = rules_of_suites([load_suite(Path(row.suite_key))])(row)
+    except AgentevalError:
+        return None
+    return None if rules is None else rules.pass_threshold
 
 
 def agreement(regraded: Iterable[Regraded]) -> dict[str, int]:
@@ -109,7 +226,18 @@ def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[Regraded, T
         started_ms=now_ms(),
         options={"graded_from": execution.id},
     )
-    store.import_runs(record, (_stored(record, *one) for one in runs))
+    kept: list[tuple[str, tuple[StoredReply, ...]]] = []
+
+    def stored() -> Iterator[tuple[PlannedRun, RunEnded]]:
+        for one, transcript in runs:
+            planned, ended = _stored(record, one, transcript)
+            if one.replies:
+                kept.append((planned.id, one.replies))
+            yield planned, ended
+
+    store.import_runs(record, stored())
+    for future in [store.keep_replies(run_id, replies) for run_id, replies in kept]:
+        future.result()
     return record.id
 
 

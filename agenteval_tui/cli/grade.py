@@ -17,9 +17,11 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.regrade import Regraded
+    from agenteval_tui.analysis.regrade import Ask, Regraded
+    from agenteval_tui.grading.questions import Reply
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
 
 _File = click.Path(path_type=Path)
@@ -34,6 +36,8 @@ _File = click.Path(path_type=Path)
 @click.option("--run", "run_ref", metavar="REF", help="One stored run.")
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Of an execution: only runs of this test.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="For {{NAME}} in the criteria.")
+@click.option("--judge", metavar="A", help="Ask this agent what judges have not answered yet.")
+@click.option("--trust", is_flag=True, help="Let Python functions of the criteria run; look at them first.")
 @click.option("--save", is_flag=True, help="Keep the verdicts as a new execution (with --execution).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: a document a line).")
 @common_options
@@ -48,6 +52,8 @@ def command(
     run_ref: str | None,
     tests: tuple[str, ...],
     variables: tuple[str, ...],
+    judge: str | None,
+    trust: bool,
     save: bool,
     as_json: bool,
 ) -> int:
@@ -55,7 +61,8 @@ def command(
 
     The criteria are those of --criteria FILE, for every transcript; or those of SUITES, for stored runs of tests with
     the same id. The transcripts are given (--transcript, --transcripts) or stored (--execution, --run). Where another
-    tool's verdict is stored with a run it is shown beside ours.
+    tool's verdict is stored with a run it is shown beside ours. Judges and others are asked only with --judge or
+    --trust; else what they said before counts, and what they have not said yet is an error.
     """
     sources = [one for one in (transcript_file, lines_file, execution, run_ref) if one is not None]
     if len(sources) != 1:
@@ -71,11 +78,45 @@ def command(
         from agenteval_tui.cli.criteria_file import read_criteria
 
         specs = read_criteria(criteria_file)
+        ask = _asking((), judge, trust)
         if transcript_file is not None:
-            return _grade_one(invocation.out, specs, _read_transcript(transcript_file), given, as_json)
+            return _grade_one(invocation.out, specs, _read_transcript(transcript_file), given, as_json, ask)
         assert lines_file is not None
-        return _grade_lines(invocation, specs, lines_file, given, as_json)
-    return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json)
+        return _grade_lines(invocation, specs, lines_file, given, as_json, ask)
+    wanted = (judge, trust)
+    return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json, wanted)
+
+
+def _asking(suite_keys: Sequence[str], judge: str | None, trust: bool, store: Store | None = None) -> Ask | None:
+    """How judges and others are asked; None: they are not. Raises `AgentevalError` for an unknown judge."""
+    if judge is None and not trust:
+        return None
+    from agenteval_tui.analysis.rejudge import respondents_for
+    from agenteval_tui.runs.asking import Answers, Asker, Case
+    from agenteval_tui.runs.loop import run_to_end
+
+    respondents = respondents_for(suite_keys, judge)
+
+    async def all_of(cases: Sequence[Case]) -> list[Answers]:
+        import asyncio
+
+        asker = Asker(respondents, trust=trust, known=store.known_reply if store is not None else None)
+        try:
+            return list(await asyncio.gather(*(asker.answer(case) for case in cases)))
+        finally:
+            await asker.close()
+
+    return lambda cases: run_to_end(all_of(cases))
+
+
+def _replies(
+    ask: Ask | None, specs: Sequence[CriterionSpec], transcript: Transcript, variables: Mapping[str, Any]
+) -> Mapping[str, Reply] | None:
+    if ask is None or transcript.error is not None:
+        return None
+    from agenteval_tui.runs.asking import Case
+
+    return ask([Case("", tuple(specs), transcript, variables)])[0].replies
 
 
 def _variable(given: str) -> tuple[str, str]:
@@ -114,11 +155,16 @@ def _read_transcript(path: Path) -> Transcript:
 
 
 def _grade_one(
-    out: Output, specs: Sequence[CriterionSpec], transcript: Transcript, variables: Mapping[str, Any], as_json: bool
+    out: Output,
+    specs: Sequence[CriterionSpec],
+    transcript: Transcript,
+    variables: Mapping[str, Any],
+    as_json: bool,
+    ask: Ask | None,
 ) -> int:
     from agenteval_tui.grading.grade import grade
 
-    verdict = grade(transcript, specs, variables)
+    verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
     if as_json:
         out.json(_results(verdict.results))
     else:
@@ -131,13 +177,18 @@ def _grade_one(
 
 
 def _grade_lines(
-    invocation: Invocation, specs: Sequence[CriterionSpec], path: Path, variables: Mapping[str, Any], as_json: bool
+    invocation: Invocation,
+    specs: Sequence[CriterionSpec],
+    path: Path,
+    variables: Mapping[str, Any],
+    as_json: bool,
+    ask: Ask | None,
 ) -> int:
     from agenteval_tui.grading.grade import grade
 
     counts: Counter[str] = Counter()
     for number, transcript in _transcripts(path):
-        verdict = grade(transcript, specs, variables)
+        verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
         counts[str(verdict.outcome)] += 1
         if as_json:
             invocation.out.json_line(_results(verdict.results))
@@ -193,6 +244,7 @@ def _grade_stored(
     variables: Mapping[str, Any],
     save: bool,
     as_json: bool,
+    asked: tuple[str | None, bool],
 ) -> int:
     from agenteval_tui.analysis.regrade import Rules, agreement, regrade, rules_of_suites
 
@@ -213,7 +265,8 @@ def _grade_stored(
         rows = [one for one in every if not wanted or one.test_id.casefold() in wanted]
         done: list[Regraded] = []
         pairs = []
-        for one, transcript in regrade(store, rows, find):
+        ask = _asking([one.suite_key for one in rows], *asked, store)
+        for one, transcript in regrade(store, rows, find, ask):
             done.append(one)
             if save:
                 pairs.append((one, transcript))

@@ -33,6 +33,8 @@ STDOUT = "-"
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; with several: with all.")
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
 @click.option("--agent", metavar="A", help="This agent in place of the suites'.")
+@click.option("--judge", metavar="A", help="This agent as the judge, in place of those that metrics name.")
+@click.option("--trust", is_flag=True, help="Let the suites' own Python functions run; look at them first.")
 @click.option("--variation", metavar="V", help="Only this variation; `default` is the test without one.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Run every test N times.")
 @click.option("--concurrency", type=click.IntRange(1), metavar="N", help="Runs at the same time.")
@@ -51,6 +53,8 @@ def command(
     tags: tuple[str, ...],
     failed: bool,
     agent: str | None,
+    judge: str | None,
+    trust: bool,
     variation: str | None,
     repeat: int | None,
     concurrency: int | None,
@@ -82,6 +86,8 @@ def command(
             timeout=timeout,
             failed_from=last_of(store, loaded) if failed else None,
             seed=seed,
+            judge=judge,
+            trust=trust,
         )
         done = execute(invocation, store, loaded, options, quiet=json_file == STDOUT)
         reports.write(invocation.out, store, done.execution)
@@ -155,7 +161,7 @@ def execute(
     """Plan and run in this process; prints unless `quiet`. Ctrl-C cancels, and everything that ended is kept."""
     from agenteval_tui import places
     from agenteval_tui.analysis.summary import execution_stats
-    from agenteval_tui.cli.run_progress import RunProgress, print_summary
+    from agenteval_tui.cli.run_progress import RunProgress, print_judges, print_summary
     from agenteval_tui.runs.loop import run_to_end
     from agenteval_tui.runs.plan import make_plan
     from agenteval_tui.suites.agents_file import load_agents
@@ -182,6 +188,7 @@ def execute(
     }
     out.line()
     print_summary(out, counts, overall["pass_rate"], overall["interval"])
+    print_judges(out, *store.judge_usage(row.id))
     out.line((f"execution {row.id}  (agenteval show {row.id[:10]})", "dim"))
     return Done(row, ended, counts, overall["pass_rate"], interrupted)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.explained import print_failures
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, duration, percent, plural
@@ -11,6 +12,9 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.runs.events import AttemptFailed, Event
 from agenteval_tui.runs.view import ExecutionView, RunView
 from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.transcripts.model import Usage
 
 _BAR = 20
 
@@ -153,6 +157,15 @@ def print_summary(out: Output, counts: dict[str, int], rate: float | None, inter
     if rate is not None:
         low, high = interval
         out.line(f"pass rate {percent(rate)}", (f"  (95 % interval by test: {percent(low)} to {percent(high)})", "dim"))
+
+
+def print_judges(out: Output, replies: int, usage: Usage) -> None:
+    """What judges and embedders took part, apart from the tested agents; nothing where none did."""
+    if not replies:
+        return
+    tokens = f", {usage.input_tokens:,} + {usage.output_tokens or 0:,} tokens" if usage.input_tokens else ""
+    cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
+    out.line((f"judges and others: {'1 reply' if replies == 1 else f'{replies:,} replies'}{tokens}{cost}", "dim"))
 
 
 _ENDS = (

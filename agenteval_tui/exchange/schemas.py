@@ -432,6 +432,16 @@ def _criteria() -> Schema:
     }
 
 
+def _judge(name: str) -> Callable[[], Schema]:
+    def made() -> Schema:
+        from agenteval_tui.exchange import judge_schemas
+
+        found: Schema = getattr(judge_schemas, name)
+        return found
+
+    return made
+
+
 # name -> (title, the schema or what makes it)
 AUDIT = record(
     {
@@ -508,6 +518,9 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "stats": ("what `agenteval stats --json` prints", STATS),
     "validate": ("what `agenteval validate --json` prints", array(PROBLEM)),
     "audit": ("what `agenteval audit --json` prints", AUDIT),
+    "judge-report": ("what `agenteval judge-report --json` prints", _judge("REPORT")),
+    "judge-replies": ("what `agenteval judge-report RUN/CRITERION --json` prints", _judge("REPLIES")),
+    "judge-reask": ("what `agenteval judge-report RUN/CRITERION --reask N --json` prints", _judge("REASK")),
     "history": ("what `agenteval history --json` prints", HISTORY),
     "history-runs": ("what `agenteval history --runs --json` prints", HISTORY_RUNS),
     "import": ("what `agenteval import --json` prints", IMPORTED),

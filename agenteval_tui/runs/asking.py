@@ -8,7 +8,7 @@ import os
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agenteval_tui.grading.compile import compile_criterion
@@ -42,13 +42,17 @@ Known = Callable[[str, str], StoredReply | None]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One run to be graded: its criteria and what they look at. `labels` are people's verdicts on it."""
+    """One run to be graded: its criteria and what they look at.
+
+    `labels` are people's verdicts on it, `replies` what is known already and not asked again (but for errors).
+    """
 
     suite_key: str
     specs: tuple[CriterionSpec, ...]
     transcript: Transcript
     variables: Mapping[str, Any]
     labels: tuple[Label, ...] = ()
+    replies: Mapping[str, Reply] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ class Asker:
     async def answer(self, case: Case) -> Answers:
         """Ask all that the case's criteria want to know. What nobody answers is missing, or a reply with `error`."""
         checkers = [compile_criterion(spec) for spec in case.specs]
-        replies: dict[str, Reply] = {}
+        replies = {key: reply for key, reply in case.replies.items() if not reply.error}
         stored: dict[str, StoredReply] = {}
         for _ in range(ROUNDS):
             wanted: dict[str, RemoteRequest] = {}

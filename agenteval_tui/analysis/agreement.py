@@ -1,0 +1,174 @@
+"""How far judges and people agree: accuracy and Cohen's kappa over the runs that both have rated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.analysis.statistics import Interval, wilson
+from agenteval_tui.grading.results import CriterionResult, Outcome
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.replies import Label, StoredReply
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+
+GOOD_FROM = 4
+"""The least rating 1..5 with which a person says yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Two raters on the same things, each saying yes or no. `only_judge`: the judge said yes, the person no."""
+
+    both_yes: int = 0
+    both_no: int = 0
+    only_judge: int = 0
+    only_person: int = 0
+
+    @property
+    def n(self) -> int:
+        """How many were rated by both."""
+        return self.both_yes + self.both_no + self.only_judge + self.only_person
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share on which they agree; None without any."""
+        return (self.both_yes + self.both_no) / self.n if self.n else None
+
+    @property
+    def interval(self) -> Interval:
+        """Wilson's 95 % interval of the accuracy."""
+        return wilson(self.both_yes + self.both_no, self.n)
+
+    @property
+    def kappa(self) -> float | None:
+        """Cohen's kappa (1960): (po - pe) / (1 - pe), agreement beyond what chance would give.
+
+        None where it is not defined: nothing was rated, or both always said the same one thing (pe is 1).
+        """
+        n = self.n
+        if not n:
+            return None
+        # In whole numbers, so that "pe is 1" is exact.
+        judge, person = self.both_yes + self.only_judge, self.both_yes + self.only_person
+        by_chance = judge * person + (n - judge) * (n - person)
+        if by_chance == n * n:
+            return None
+        return (n * (self.both_yes + self.both_no) - by_chance) / (n * n - by_chance)
+
+
+def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
+    """The agreement over (judge said yes, person said yes) pairs."""
+    counts = {(True, True): 0, (False, False): 0, (True, False): 0, (False, True): 0}
+    for judge, person in pairs:
+        counts[bool(judge), bool(person)] += 1
+    return Agreement(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
+
+
+@dataclass(slots=True)
+class JudgeFigures:
+    """One judged criterion of a suite. `labelled` runs have a person's rating; `undecided` of them no verdict."""
+
+    suite_key: str
+    suite: str
+    criterion: str
+    judges: tuple[str, ...] = ()
+    judged: int = 0
+    passed: int = 0
+    errors: int = 0
+    labelled: int = 0
+    undecided: int = 0
+    agreement: Agreement = field(default_factory=Agreement)
+    differ: list[str] = field(default_factory=list)
+    """Addresses (RUN/NUMBER) of the runs on which judge and person differ, newest first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as JSON data."""
+        told = self.agreement
+        return {
+            "suite": self.suite,
+            "criterion": self.criterion,
+            "judges": list(self.judges),
+            "judged": self.judged,
+            "passed": self.passed,
+            "errors": self.errors,
+            "labelled": self.labelled,
+            "undecided": self.undecided,
+            "n": told.n,
+            "both_yes": told.both_yes,
+            "both_no": told.both_no,
+            "only_judge": told.only_judge,
+            "only_person": told.only_person,
+            "accuracy": told.accuracy,
+            "interval": list(told.interval),
+            "kappa": told.kappa,
+            "differ": list(self.differ),
+        }
+
+
+def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
+    """Every judged criterion of these runs (newest first), with what people's labels say of it.
+
+    A label of the criterion counts before one of the run as a whole; of several the last.
+    """
+    listed = list(rows)
+    labels: dict[str, list[Label]] = {}
+    for label in store.labels():
+        labels.setdefault(label.run_id, []).append(label)
+    figures: dict[tuple[str, str], JudgeFigures] = {}
+    pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    replies = store.replies_of([row.id for row in listed])
+    for row in listed:
+        for number, result in enumerate(store.results(row.id), 1):
+            if not is_judged(result):
+                continue
+            key = (row.suite_key, result.criterion)
+            one = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
+            one.judges = tuple(dict.fromkeys((*one.judges, *_models(replies.get(row.id, ())))))
+            one.judged += 1
+            one.passed += result.outcome is Outcome.PASSED
+            one.errors += result.outcome is Outcome.ERROR
+            rating = label_of(labels.get(row.id, ()), result.criterion_hash)
+            if rating is None:
+                continue
+            one.labelled += 1
+            if result.outcome not in (Outcome.PASSED, Outcome.FAILED):
+                one.undecided += 1
+                continue
+            pair = (result.outcome is Outcome.PASSED, rating.rating >= GOOD_FROM)
+            pairs.setdefault(key, []).append(pair)
+            if pair[0] != pair[1]:
+                one.differ.append(f"{row.id}/{number}")
+    for key, one in figures.items():
+        one.agreement = agreement(pairs.get(key, ()))
+    return list(figures.values())
+
+
+def is_judged(result: CriterionResult) -> bool:
+    """Whether a judge had a say in the result."""
+    return any(_asks_judge(metric.type) for metric in result.metrics)
+
+
+def label_of(labels: Sequence[Label], criterion_hash: str) -> Label | None:
+    """The label that counts for a criterion of a run; None: nobody labelled it."""
+    own = [one for one in labels if one.criterion_hash == criterion_hash and criterion_hash]
+    chosen = own or [one for one in labels if not one.criterion_hash]
+    return chosen[-1] if chosen else None
+
+
+def _asks_judge(type_name: str) -> bool:
+    from agenteval_tui.grading import registry
+    from agenteval_tui.grading.remote import RemoteMetric
+    from agenteval_tui.text.problems import AgentevalError
+
+    try:
+        metric = registry.metric(type_name)
+    except AgentevalError:
+        return False  # of a plug-in that is gone, or the extraction's own line
+    return issubclass(metric, RemoteMetric) and metric.asks == "chat"
+
+
+def _models(replies: Iterable[StoredReply]) -> list[str]:
+    return [one.reply.model for one in replies if one.request.kind == "chat" and one.reply.model]
