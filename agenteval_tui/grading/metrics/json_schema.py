@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agenteval_tui.grading import patterns
 from agenteval_tui.grading.json_text import dotted
 from agenteval_tui.grading.metrics.matchers import type_of
-from agenteval_tui.grading.patterns import TIME_LIMIT, SlowPatternError
+from agenteval_tui.grading.patterns import SlowPatternError
 from agenteval_tui.grading.words import listed, shown
 
 MOST = 20
@@ -121,7 +122,7 @@ def _found(pattern: str, text: str) -> bool:
     import regex
 
     try:
-        return regex.search(pattern, text, timeout=TIME_LIMIT) is not None
+        return regex.search(pattern, text, timeout=patterns.TIME_LIMIT) is not None
     except TimeoutError:
         raise SlowPatternError(pattern) from None
 
@@ -131,10 +132,10 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
         yield _error(f"{shown(instance)} does not match {pattern}")
 
 
-def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _pattern_properties(validator: Any, subschemas: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if not isinstance(instance, dict):
         return
-    for pattern, subschema in patterns.items():
+    for pattern, subschema in subschemas.items():
         for key, item in instance.items():
             if _found(pattern, key):
                 yield from validator.descend(item, subschema, path=key, schema_path=pattern)
@@ -144,8 +145,8 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
     if not isinstance(instance, dict):
         return
     known = schema.get("properties", {})
-    patterns = list(schema.get("patternProperties", {}))
-    extras = [key for key in instance if key not in known and not any(_found(one, key) for one in patterns)]
+    others = list(schema.get("patternProperties", {}))
+    extras = [key for key in instance if key not in known and not any(_found(one, key) for one in others)]
     if isinstance(allowed, dict):
         for extra in extras:
             yield from validator.descend(instance[extra], allowed, path=extra)

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from agenteval_tui.grading import patterns
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import line_of, quick_results, with_evidence
-from agenteval_tui.grading.patterns import TIME_LIMIT, SlowPatternError
+from agenteval_tui.grading.patterns import SlowPatternError
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import count, listed, quoted
@@ -167,7 +168,7 @@ def _find(kind: PiiKind, text: str, allowed: set[str]) -> Iterator[tuple[int, in
     if kind.needs and kind.needs not in text:
         return
     try:
-        for match in _compiled(kind.pattern).finditer(text, timeout=TIME_LIMIT):
+        for match in _compiled(kind.pattern).finditer(text, timeout=patterns.TIME_LIMIT):
             if kind.sure(match[0]) and _plain(match[0]) not in allowed:
                 yield match.start(), match.end()
     except TimeoutError:
