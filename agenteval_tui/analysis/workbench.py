@@ -8,7 +8,7 @@ would do to every stored run that the criterion applies to. No agent is called, 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,8 @@ from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
+    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.history.replies import Label, StoredReply
     from agenteval_tui.analysis.relaxing import Suggestion
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
@@ -113,6 +115,7 @@ class Workbench:
         self._transcripts: dict[str, Transcript] = {}
         self._cached_characters = 0
         self._saved_outcomes: dict[tuple[str, str], Outcome] = {}
+        self._said: dict[str, tuple[list[StoredReply], list[Label]]] = {}
 
     @classmethod
     def open(cls, store: Store, run_id: str) -> Workbench:
@@ -133,6 +136,18 @@ class Workbench:
     def judge(self, criterion: int, text: str | None = None) -> CriterionResult:
         """What criterion number `criterion` says of this run, with evidence; with `text` as its config when given."""
         spec = self.spec(criterion, text)
+        if self.transcript.error is not None:
+            # The agent failed: there is no answer to judge, and an empty one is no wrong one (page 3, section 1).
+            return CriterionResult(
+                spec.name,
+                Outcome.SKIPPED,
+                None,
+                severity=spec.severity,
+                weight=spec.weight,
+                prototype_class=spec.prototype,
+                criterion_hash=spec.hash,
+                reason="The agent failed on this run, so there is nothing to judge.",
+            )
         return compile_criterion(spec).check(self.transcript, self.variables(self.run.variables, spec))
 
     def judge_all(self) -> tuple[CriterionResult, ...]:
@@ -167,6 +182,8 @@ class Workbench:
         saved = compile_criterion(self.spec(criterion))
         edited = compile_criterion(self.spec(criterion, text))
         impact = Impact(total=len(pool), tests=len({one.test for one in pool}))
+        if saved.asks or edited.asks:
+            self._load_replies([one.run for one in pool])
         until = time.perf_counter() + SLICE_SECONDS
         for one in pool:
             transcript = self._transcript(one.run)
@@ -174,8 +191,11 @@ class Workbench:
             key = (saved.spec.hash, one.run)
             now = self._saved_outcomes.get(key)
             if now is None:
-                now = self._saved_outcomes[key] = saved.check(transcript, variables, explain=False).outcome
-            then = edited.check(transcript, variables, explain=False).outcome
+                said = self._replies(one.run, transcript, variables, saved.spec)
+                now = saved.check(transcript, variables, explain=False, replies=said).outcome
+                self._saved_outcomes[key] = now
+            said = self._replies(one.run, transcript, variables, edited.spec)
+            then = edited.check(transcript, variables, explain=False, replies=said).outcome
             impact.done += 1
             impact.now[now] = impact.now.get(now, 0) + 1
             impact.then[then] = impact.then.get(then, 0) + 1
@@ -238,6 +258,28 @@ class Workbench:
                     sharing.append(test.id)
                     break
         return sharing or [self.run.test_id]
+
+    def _load_replies(self, runs: Sequence[str]) -> None:
+        """What judges, embedders and people said of these runs, read at once."""
+        missing = [run for run in runs if run not in self._said]
+        stored = self.store.replies_of(missing)
+        labels: dict[str, list[Label]] = {}
+        for label in self.store.labels(missing):
+            labels.setdefault(label.run_id, []).append(label)
+        for run in missing:
+            self._said[run] = stored.get(run, []), labels.get(run, [])
+
+    def _replies(
+        self, run: str, transcript: Transcript, variables: Mapping[str, Any], spec: CriterionSpec
+    ) -> Mapping[str, Reply] | None:
+        """What is stored of a run for a criterion that asks somebody. Nobody is asked here: an edit that changes the
+        question makes the outcome an error, until it is asked again."""
+        if not compile_criterion(spec).asks:
+            return None
+        from agenteval_tui.runs.asking import stored_answers
+
+        self._load_replies([run])
+        return stored_answers((spec,), transcript, variables, *self._said[run])
 
     def _transcript(self, run: str) -> Transcript:
         found = self._transcripts.get(run)

@@ -346,3 +346,25 @@ async def test_the_smallest_edits_that_pass_are_one_key_away(fresh: tuple[Path, 
         await settle(pilot)
         assert "the criteria as shown say passed" in text_of(app)
         assert "problems 0" in text_of(app)
+
+
+async def test_an_agent_that_cannot_be_reached_is_an_error_with_its_remedy_and_no_verdict(tmp_path: Path) -> None:
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    (suites / "net.suite.yaml").write_text(
+        'name: Net\nagent: a\nagents:\n  a: {kind: openai, base_url: "http://127.0.0.1:9/v1", model: x, max_attempts: 1}\n'
+        "tests:\n  - id: t\n    prompt: hi\n    criteria:\n      - name: c\n        prototype_class: TextResponse\n"
+        '        config_uxon: \'{"metrics": [{"type": "TextMatch", "contains": "x"}]}\'\n'
+    )
+    await asyncio.to_thread(run_samples, suites, tmp_path / "history.db")
+    app = app_on(suites, tmp_path / "history.db")
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, "t")
+        await pilot.press("enter")
+        await settle(pilot)
+        shown = text_of(app)
+        assert "nobody listens there" in shown
+        assert "is the server running?" in shown
+        assert "The agent failed on this run" in shown
+        assert "✗" not in shown
