@@ -52,6 +52,11 @@ def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> 
     return sorted(problems, key=lambda problem: (problem.line, problem.column))
 
 
+def user_agents() -> dict[str, AgentConfig]:
+    """The agents of the user's agents.yaml that can be read."""
+    return _user_agents()[0]
+
+
 def _user_agents() -> tuple[dict[str, AgentConfig], list[Problem]]:
     path = agents_path(places.config_dir())
     try:

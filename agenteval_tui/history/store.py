@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import operations, outcomes, planning, queries, summaries
@@ -33,6 +33,9 @@ from agenteval_tui.history.rows import (
 from agenteval_tui.history.writer import Operation, Writer
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript, Usage
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.facts import AgentFacts
 
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
@@ -283,7 +286,9 @@ class Store:
 
     def facts(self, suite_key: str, test_id: str | None = None) -> AgentFacts:
         """What the newest runs of a suite (or of one of its tests) say of its agent: tools, arguments, answers."""
-        return self._read(lambda c: facts.read_facts(c, suite_key, test_id))
+        from agenteval_tui.history.facts import read_facts  # only the linter and completion ask
+
+        return self._read(lambda c: read_facts(c, suite_key, test_id))
 
     def test_summaries(self, suite_key: str) -> dict[str, TestSummary]:
         """How the tests of a suite did lately, by test id; tests without an ended run are left out."""
