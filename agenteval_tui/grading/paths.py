@@ -80,7 +80,7 @@ def _steps(node: Mapping[str, Any]) -> Steps | None:
     kind, children = node["type"], node.get("children") or []
     if kind in ("field", "index"):
         return (node["value"],)
-    if kind == "current":
+    if kind in ("current", "identity"):
         return ()
     if kind not in ("subexpression", "index_expression"):
         return None

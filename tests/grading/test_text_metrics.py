@@ -1,0 +1,183 @@
+"""Regex, Keywords, Lexical, Length, Readability, Repetition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agenteval_tui.grading.compile import Checker
+from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.metrics.lexical import likeness, rouge_l
+from agenteval_tui.grading.metrics.readability import grade, syllables
+from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.grading.word_runs import count_sentences, count_words, spoken
+from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.uxon.dump import to_text
+
+
+def run(text: str, expected: Any = None, **metric: Any) -> CriterionResult:
+    transcript = Transcript((Message("assistant", text),), final_output=text)
+    checker = Checker(CriterionSpec("it", "TextResponse", {"metrics": [metric]}, expected_value=expected))
+    result = checker.check(transcript)
+    quick = checker.check(transcript, explain=False)
+    assert (quick.outcome, quick.score) == (result.outcome, result.score)
+    return result
+
+
+def of(text: str, **metric: Any) -> MetricResult:
+    return run(text, **metric).metrics[0]
+
+
+def marked(text: str, result: MetricResult, line: int = 0, near: bool = False) -> list[str]:
+    one = result.evidence[line]
+    return [text[span.start : span.end] for span in (one.near if near else one.spans)]
+
+
+def said(config: dict[str, Any]) -> dict[str, str]:
+    return {one.code: one.message for one in diagnose(to_text({"metrics": [config]}), "TextResponse")}
+
+
+@pytest.mark.parametrize(
+    ("text", "config", "passed", "spans"),
+    [
+        ("Total: 12 and 15", {"pattern": r"\d+"}, True, ["12", "15"]),
+        ("Total: none", {"pattern": r"\d+"}, False, []),
+        ("TOTAL", {"pattern": "total"}, False, []),
+        ("TOTAL", {"pattern": "total", "flags": "i"}, True, ["TOTAL"]),
+        ("TOTAL", {"pattern": "/total/i"}, True, ["TOTAL"]),
+        ("a\nb/c", {"pattern": "^b/", "flags": "m"}, True, ["b/"]),
+        ("a\nb", {"pattern": "/a.b/", "flags": "s"}, True, ["a\nb"]),
+        ("sorry, no", {"pattern": "sorry", "not": True}, False, ["sorry"]),
+        ("fine", {"pattern": "sorry", "not": True}, True, []),
+    ],
+)
+def test_regex(text: str, config: dict[str, Any], passed: bool, spans: list[str]) -> None:
+    result = of(text, type="Regex", **config)
+    assert (result.outcome is Outcome.PASSED, result.score) == (passed, float(passed))
+    assert marked(text, result) == spans
+
+
+def test_regex_says_how_far_it_got() -> None:
+    text = "Your refund: 12,50 EUR"
+    result = of(text, type="Regex", pattern=r"refund: \d+\.\d+")
+    assert result.reason.startswith(r"refund: \d+\.\d+ is not in the text; its beginning refund: \d+ matches")
+    assert marked(text, result, near=True) == ["refund: 12"]
+
+
+def test_findings_of_regex() -> None:
+    assert "cannot fail" in said({"type": "Regex", "pattern": "a*"})["cannot-fail"]
+    assert "never pass" in said({"type": "Regex", "pattern": "a*", "not": True})["contradictory"]
+    assert said({"type": "Regex", "pattern": "a+"}) == {}
+    assert said({"type": "Regex", "pattern": "^(?!sorry)"}) == {}
+    assert "flag g" in said({"type": "Regex", "pattern": "a", "flags": "ig"})["bad-flags"]
+
+
+def test_keywords() -> None:
+    text = "Your ORDER is on its way."
+    result = of(text, type="Keywords", keywords=["order", "", "refund", "way"], min_fraction=0.6)
+    assert result.outcome is Outcome.PASSED
+    assert result.score == pytest.approx(2 / 3)
+    assert marked(text, result, 1) == ["ORDER"]
+    strict = of(text, type="Keywords", keywords=["order", "way"], ignore_case=False)
+    assert (strict.outcome, strict.score) == (Outcome.FAILED, 0.5)
+    assert "would match ignoring case" in strict.reason or "ignoring case" in strict.reason
+    assert marked(text, strict, near=True) == ["ORDER"]
+    all_of_them = of(text, type="Keywords", keywords=["order", "refund"])
+    assert all_of_them.outcome is Outcome.FAILED
+    assert run(text, type="Keywords", keywords=["", ""]).neutral
+    assert "checks nothing" in said({"type": "Keywords", "keywords": []})["checks-nothing"]
+    assert "cannot-fail" in said({"type": "Keywords", "keywords": ["a"], "min_fraction": 0})
+    assert "duplicate" in said({"type": "Keywords", "keywords": ["a", "A"]})
+    assert said({"type": "Keywords", "keywords": ["a", "A"], "ignore_case": False}) == {}
+
+
+def test_lexical() -> None:
+    assert of("kitten", type="Lexical", to="sitting").score == pytest.approx(2 * 4 / 13)  # rapidfuzz: i t t n
+    assert of("world hello", type="Lexical", to="hello world", method="token_set").score == 1.0
+    assert rouge_l("police killed the gunman", "police kill the gunman") == pytest.approx(0.75)  # Lin 2004, example 2
+    assert rouge_l("the gunman kill police", "police kill the gunman") == pytest.approx(0.5)
+    default = run("Order #12 was sent", expected="Order #13 was sent", type="Lexical", min=0.9)
+    assert default.outcome is Outcome.PASSED
+    missed = run("Order #12 was sent", expected="Order 13 is lost", type="Lexical", min=0.9)
+    assert "likeness" in missed.reason
+    assert missed.metrics[0].evidence[0].near
+    assert of("", type="Lexical", to="").score == 1.0
+    assert "cannot-fail" in said({"type": "Lexical", "min": 0})
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["ratio", "token_set", "rouge_l"]))
+def test_likeness_is_a_likeness(text: str, other: str, method: str) -> None:
+    assert 0.0 <= likeness(text, other, method) <= 1.0
+    assert likeness(text, text, method) == 1.0
+    assert likeness(text, other, method) == pytest.approx(likeness(other, text, method))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", 0),
+        ("one two", 2),
+        ("It's a well-known 42nd don’t", 5),
+        ("a_b", 2),
+        ("naïve cafe\u0301 日本", 3),
+        ("... !!!", 0),
+        ("rock 'n' roll", 3),
+    ],
+)
+def test_words(text: str, words: int) -> None:
+    assert count_words(text) == words
+
+
+def test_length() -> None:
+    text = "one two three four"
+    assert of(text, type="Length", min_words=4, max_words=4, max_chars=18).outcome is Outcome.PASSED
+    long = of(text, type="Length", max_words=2, min_chars=3)
+    assert (long.outcome, long.score) == (Outcome.FAILED, 0.5)
+    assert long.reason == "4 words, 2 more than the 2 that may be there"
+    assert marked(text, long) == ["three four"]
+    chars = of(text, type="Length", max_chars=5)
+    assert marked(text, chars) == ["wo three four"]
+    short = of(text, type="Length", min_words=6)
+    assert short.reason == "4 words, 2 fewer than the 6 that must be there"
+    assert run(text, type="Length").neutral
+    assert "never pass" in said({"type": "Length", "min_words": 5, "max_words": 4})["contradictory"]
+    assert "never pass" in said({"type": "Length", "min_words": 5, "max_chars": 8})["contradictory"]
+    assert said({"type": "Length", "min_words": 5, "max_chars": 9}) == {}
+    assert "cannot-fail" in said({"type": "Length", "min_chars": 0})
+    assert "checks-nothing" in said({"type": "Length"})
+
+
+def test_readability() -> None:
+    # Counted by hand: 6 words, 2 sentences, 7 syllables ("The" has one, "yellow" two).
+    text = "The cat sat. The yellow dog."
+    assert [syllables(word) for word in ("The", "cat", "yellow", "rhythm", "the", "readable")] == [1, 1, 2, 1, 1, 2]
+    assert count_sentences(text) == 2
+    assert grade(spoken(text), 2) == round(max(0.0, 0.39 * 6 / 2 + 11.8 * 7 / 6 - 15.59), 1)
+    hard = (
+        "Notwithstanding institutional considerations, interdisciplinary organizations systematically internationalize."
+    )
+    result = of(hard, type="Readability", max_grade=8)
+    assert result.outcome is Outcome.FAILED
+    assert result.evidence[0].found > 20
+    assert "interdisciplinary" in marked(hard, result)
+    assert of(text, type="Readability", max_grade=8).outcome is Outcome.PASSED
+    assert run(text, type="Readability").neutral
+    assert count_sentences("It costs 3.14 euros. Really?! Yes") == 3
+
+
+def test_repetition() -> None:
+    assert of("a a a b", type="Repetition", max_ratio=0.5).score == 1.0
+    text = "Again and again and Again"
+    result = of(text, type="Repetition", max_ratio=0.3)
+    assert (result.outcome, result.score) == (Outcome.FAILED, pytest.approx(0.4))
+    assert result.evidence[0].found == pytest.approx(0.6)
+    assert marked(text, result) == ["again", "and", "Again"]
+    assert '"again" (3 times)' in result.reason
+    assert of("", type="Repetition", max_ratio=0).outcome is Outcome.PASSED
+    assert run(text, type="Repetition").neutral
+    assert "cannot-fail" in said({"type": "Repetition", "max_ratio": 1})
