@@ -21,16 +21,17 @@ from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.relaxing import Suggestion
     from agenteval_tui.grading.questions import Reply
     from agenteval_tui.history.replies import Label, StoredReply
-    from agenteval_tui.analysis.relaxing import Suggestion
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
 
 POOL_LIMIT = 2_000
-CACHE_CHARACTERS = 96_000_000
-SLICE_SECONDS = 0.004
+CACHE_CHARACTERS = 32_000_000
+PRELOAD_AT_ONCE = 16
+SLICE_SECONDS = 0.008
 
 SCRATCH_CONFIG = """{
   "metrics": [
@@ -49,12 +50,14 @@ class WorkCriterion:
 
     `text` is the config as the editor shows it. `index` is its place among the test's criteria; None for one that
     is not in a file (of a suite that is gone, or a scratch criterion for imported runs): it can't be saved.
+    A `scratch` criterion belongs to no test: it is tried on every run of the execution.
     """
 
     spec: CriterionSpec
     text: str
     index: int | None
     line: int = 0
+    scratch: bool = False
 
     @property
     def name(self) -> str:
@@ -114,6 +117,7 @@ class Workbench:
         self._pools: dict[int, tuple[PoolRun, ...]] = {}
         self._transcripts: dict[str, Transcript] = {}
         self._cached_characters = 0
+        self._preloaded: dict[int, int] = {}
         self._saved_outcomes: dict[tuple[str, str], Outcome] = {}
         self._said: dict[str, tuple[list[StoredReply], list[Label]]] = {}
 
@@ -127,9 +131,11 @@ class Workbench:
         criteria = _from_file(loaded, run) if loaded else ()
         if not criteria:
             criteria = _from_store(store, stored, run)
+            if loaded is not None:
+                note = _not_in_file(loaded, run)
         if not criteria:
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
-            criteria = (WorkCriterion(spec, SCRATCH_CONFIG, None),)
+            criteria = (WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True),)
             note = note or "No criterion of our own: try one here on every run of this execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
@@ -148,7 +154,9 @@ class Workbench:
                 criterion_hash=spec.hash,
                 reason="The agent failed on this run, so there is nothing to judge.",
             )
-        return compile_criterion(spec).check(self.transcript, self.variables(self.run.variables, spec))
+        variables = self.variables(self.run.variables, spec)
+        replies = self._replies(self.run.id, self.transcript, variables, spec)
+        return compile_criterion(spec).check(self.transcript, variables, replies=replies)
 
     def judge_all(self) -> tuple[CriterionResult, ...]:
         """Every criterion, as it is saved, on this run; foreign verdicts of an import as they were stored."""
@@ -166,11 +174,24 @@ class Workbench:
             self._pools[criterion] = self._find_pool(criterion)
         return self._pools[criterion]
 
-    def preload(self, criterion: int) -> None:
-        """Decode the pool's transcripts into memory, as many as fit: so that the first keystroke is fast too."""
-        missing = [one.run for one in self.pool(criterion) if one.run not in self._transcripts]
-        for run, transcript in self.store.transcripts(missing):
-            self._keep(run, transcript)
+    def preload(self, criterion: int, seconds: float | None = None) -> bool:
+        """Decode the pool's transcripts into memory, as many as fit: so that the first keystroke is fast too.
+
+        Stops after about `seconds`, to be called again. True when there is nothing left to do.
+        """
+        until = time.perf_counter() + seconds if seconds is not None else None
+        pool = self.pool(criterion)
+        while self._cached_characters < CACHE_CHARACTERS:
+            start = self._preloaded.get(criterion, 0)
+            if start >= len(pool):
+                break
+            some = [one.run for one in pool[start : start + PRELOAD_AT_ONCE] if one.run not in self._transcripts]
+            for run, transcript in self.store.transcripts(some):
+                self._keep(run, transcript)
+            self._preloaded[criterion] = start + PRELOAD_AT_ONCE
+            if until is not None and time.perf_counter() >= until:
+                return False
+        return True
 
     def impact(self, criterion: int, text: str) -> Iterator[Impact]:
         """Grade the pool with the saved and the edited config, in slices of a few milliseconds.
@@ -181,6 +202,7 @@ class Workbench:
         pool = self.pool(criterion)
         saved = compile_criterion(self.spec(criterion))
         edited = compile_criterion(self.spec(criterion, text))
+        same = saved.spec.hash == edited.spec.hash  # only white space and comments differ, if anything
         impact = Impact(total=len(pool), tests=len({one.test for one in pool}))
         if saved.asks or edited.asks:
             self._load_replies([one.run for one in pool])
@@ -194,8 +216,11 @@ class Workbench:
                 said = self._replies(one.run, transcript, variables, saved.spec)
                 now = saved.check(transcript, variables, explain=False, replies=said).outcome
                 self._saved_outcomes[key] = now
-            said = self._replies(one.run, transcript, variables, edited.spec)
-            then = edited.check(transcript, variables, explain=False, replies=said).outcome
+            if same:
+                then = now
+            else:
+                said = self._replies(one.run, transcript, variables, edited.spec)
+                then = edited.check(transcript, variables, explain=False, replies=said).outcome
             impact.done += 1
             impact.now[now] = impact.now.get(now, 0) + 1
             impact.then[then] = impact.then.get(then, 0) + 1
@@ -235,7 +260,7 @@ class Workbench:
         return values
 
     def _find_pool(self, criterion: int) -> tuple[PoolRun, ...]:
-        if self.run.suite_key.startswith("import:") or self.criteria[criterion].index is None:
+        if self.criteria[criterion].scratch:
             rows = self.store.runs_of_execution(self.run.execution_id)
         else:
             rows = []
@@ -289,10 +314,21 @@ class Workbench:
         return found
 
     def _keep(self, run: str, transcript: Transcript) -> None:
-        size = sum(len(message.content) for message in transcript.messages)
-        if self._cached_characters + size <= CACHE_CHARACTERS:
+        size = _size(transcript)
+        if run not in self._transcripts and self._cached_characters + size <= CACHE_CHARACTERS:
             self._cached_characters += size
             self._transcripts[run] = transcript
+
+
+def _size(transcript: Transcript) -> int:
+    """Roughly the characters that a transcript holds; a small thing counts as 100 for what is around it."""
+    size = sum(len(message.content) + len(message.reasoning) + 100 for message in transcript.messages)
+    for call in transcript.tool_calls:
+        size += len(call.result or "") + 100
+        arguments = call.arguments
+        values = arguments.values() if isinstance(arguments, Mapping) else [arguments]
+        size += sum(len(value) if isinstance(value, str) else 50 for value in values)
+    return size
 
 
 def _suite_of(run: RunRow) -> tuple[LoadedSuite | None, str]:
@@ -303,6 +339,16 @@ def _suite_of(run: RunRow) -> tuple[LoadedSuite | None, str]:
         return load_suite(path), ""
     except AgentevalError as error:
         return None, f"The suite's file can't be read ({error.what}): shown are the criteria as they were stored."
+
+
+def _not_in_file(loaded: LoadedSuite, run: RunRow) -> str:
+    """Why the criteria of a test do not come from the suite's file, which can be read."""
+    errors = [problem for problem in loaded.problems if problem.severity == "error"]
+    why = f"test {run.test_id} is not in {loaded.path.name} any more"
+    if errors:
+        first = errors[0]
+        why = f"{loaded.path.name}:{first.line}:{first.column}: {first.message}"
+    return f"Shown are the criteria as they were stored: {why}."
 
 
 def _from_file(loaded: LoadedSuite, run: RunRow) -> tuple[WorkCriterion, ...]:
@@ -324,8 +370,10 @@ def _from_file(loaded: LoadedSuite, run: RunRow) -> tuple[WorkCriterion, ...]:
 
 def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) -> tuple[WorkCriterion, ...]:
     found: list[WorkCriterion] = []
-    for result in stored:
-        version = store.criterion(result.criterion_hash) if result.criterion_hash else None
+    # What was planned counts: a run that ended in an error was planned with criteria and has no results.
+    hashes = run.criteria or tuple(result.criterion_hash for result in stored)
+    for content_hash in hashes:
+        version = store.criterion(content_hash) if content_hash else None
         if version is not None:
             spec = spec_from_dict(version)
             found.append(WorkCriterion(spec, config_text(spec), None))

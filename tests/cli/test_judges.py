@@ -208,3 +208,25 @@ def test_functions_run_only_with_trust(cli: Any, suite: Path) -> None:
     assert refused.code == 3
     assert "--trust" in refused.out
     assert cli("run", suite, "--trust").code == 0
+
+
+def test_the_workbench_grades_with_what_was_said(cli: Any, suite: Path, server: ScriptedServer) -> None:
+    from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.places import history_file
+
+    cli("run", suite, "--judge", "strict", "--repeat", "3")
+    asked = len(server.requests)
+    with Store.open(history_file(None)) as store:
+        bench = Workbench.open(store, run_ids(cli)[0])
+        assert bench.judge(0).outcome == "passed", bench.judge(0)
+        text = bench.criteria[0].text
+        stricter = text.replace('"Judge",', '"Judge", "pass_threshold": 0.95,')
+        assert stricter != text
+        assert bench.judge(0, stricter).outcome == "failed"
+        *_, impact = bench.impact(0, stricter)
+        assert (impact.now, impact.then) == ({"passed": 3}, {"failed": 3})
+        other = bench.judge(0, text.replace("helpful", "polite"))
+        assert other.outcome == "error"
+        assert "needs asking again" in other.reason
+    assert len(server.requests) == asked
