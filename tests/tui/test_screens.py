@@ -352,7 +352,8 @@ async def test_an_agent_that_cannot_be_reached_is_an_error_with_its_remedy_and_n
     suites = tmp_path / "suites"
     suites.mkdir()
     (suites / "net.suite.yaml").write_text(
-        'name: Net\nagent: a\nagents:\n  a: {kind: openai, base_url: "http://127.0.0.1:9/v1", model: x, max_attempts: 1}\n'
+        "name: Net\nagent: a\nagents:\n"
+        '  a: {kind: openai, base_url: "http://127.0.0.1:9/v1", model: x, max_attempts: 1}\n'
         "tests:\n  - id: t\n    prompt: hi\n    criteria:\n      - name: c\n        prototype_class: TextResponse\n"
         '        config_uxon: \'{"metrics": [{"type": "TextMatch", "contains": "x"}]}\'\n'
     )
