@@ -65,7 +65,8 @@ class Schema:
     def errors(self, data: Any) -> list[tuple[Path, str]]:
         """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`."""
         found = [(tuple(error.absolute_path), said(error)) for error in _first(self._errors(data), MOST)]
-        return sorted(found, key=lambda one: [str(step) for step in one[0]])
+        # One line says all keys that are missing; the validator has an error for each of them.
+        return sorted(dict.fromkeys(found), key=lambda one: [str(step) for step in one[0]])
 
     def _errors(self, data: Any) -> Iterator[Any]:
         from referencing.exceptions import Unresolvable

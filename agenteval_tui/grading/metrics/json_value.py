@@ -119,9 +119,10 @@ def find_key(data: Any, key: str) -> tuple[Path, bool]:
     path: list[str | int] = []
     while rest:
         if isinstance(found, Mapping):
-            # A key may have dots of its own.
-            step = rest if rest in found else rest.split(".", 1)[0]
-            if step not in found:
+            # A key may have dots of its own: the longest that is there counts.
+            names = rest.split(".")
+            step = next((s for n in range(len(names), 0, -1) if (s := ".".join(names[:n])) in found), None)
+            if step is None:
                 return tuple(path), False
             found = found[step]
             path.append(step)
