@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading import registry
-from agenteval_tui.grading.complete import complete_config, hover_config
+from agenteval_tui.grading.complete import complete_config, hover_config, prepare
 from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.facts import AgentFacts, ArgumentFacts, ToolFacts
 from agenteval_tui.grading.schema import config_schema, metric_schema
+from agenteval_tui.uxon.facts import Facts
 from agenteval_tui.uxon.parse import parse
 
 
@@ -109,3 +111,30 @@ def test_no_cut_of_a_config_breaks_it(name: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(text)))
     complete_config(text, offset, "TextResponse", Seen())
     hover_config(text, offset, "TextResponse")
+
+
+def test_what_is_known_of_an_agent_is_such_facts() -> None:
+    argument = ArgumentFacts("order_id", 3, {"string": 3}, ("#W1",), choices=("#W2",))
+    facts: Facts = AgentFacts(
+        1, {"get_order": ToolFacts("get_order", 3, {"order_id": argument})}, ("Refund.\n\nSoon.",)
+    )
+    for marked, expected in [
+        ('{"metrics": [{"type": "ToolCheck", "forbidden_tools": ["|"]}]}', ["get_order"]),
+        ('{"metrics": [{"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {|}}]}]}', ["order_id"]),
+        (
+            '{"metrics": [{"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"order_id": "#|"}}]}]}',
+            ["#W1", "#W2"],
+        ),
+        ('{"metrics": [{"type": "TextMatch", "contains_all": ["|"]}]}', ["Refund.", "Soon."]),
+    ]:
+        items = complete_config(marked.replace("|", ""), marked.index("|"), "TextResponse", facts)
+        assert [one.label for one in items] == expected
+
+
+def test_prepared_is_loaded() -> None:
+    prepare()
+    variants = metric_schema().variants
+    assert variants is not None
+    assert all(variants.options[name].properties for name in variants.options)
+    with pytest.raises(KeyError):
+        variants.options["NoSuchMetric"]
