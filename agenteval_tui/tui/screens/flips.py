@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
-from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.impact import flip_line
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -41,17 +41,25 @@ class FlipsScreen(ModalScreen[str]):
     CSS_PATH = "flips.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f9", "dismiss('')", "close", show=False)]
 
-    def __init__(self, flips: Sequence[Flip]) -> None:
+    def __init__(self, flips: Sequence[Flip], total: int) -> None:
+        """`total` flips, of which the first are listed."""
         super().__init__()
         self._flips = flips
+        self._total = total
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
             yield LineBlock(
-                lambda width: [((f"{count(len(self._flips), 'run')} would flip: now → with this edit", "bold"),), ()],
+                self._head,
                 id="head",
             )
             yield VirtualList(_FlipRows(self._flips), id="flips")
+
+    def _head(self, width: int) -> list[Line]:
+        head: list[Cell] = [(f"{count(self._total, 'run')} would flip: now → with this edit", "bold")]
+        if self._total > len(self._flips):
+            head.append((f"   the first {len(self._flips)}", "dim"))
+        return [fit(head, width), ()]
 
     def on_mount(self) -> None:
         self.query_one("#flips", VirtualList).focus()

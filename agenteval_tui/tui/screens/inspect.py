@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,7 +16,7 @@ from textual.events import DescendantFocus, Resize
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.lines import Cell, Line, fit, spread
 from agenteval_tui.tui.presenters.figures import count
@@ -30,13 +30,24 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agenteval_tui.analysis.workbench import Impact, Workbench
     from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
 PANES = ("transcript", "looked", "config")
 DRAW_SECONDS = 0.05
+PRELOAD_SECONDS = 0.02
+AROUND = 500
+FLIPS_LISTED = 500
+
+DraftKey = tuple[str, str, str, int]
+"""Suite, test, the criterion's name, and the how-manieth of that name: an edited file may move it."""
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -49,6 +60,25 @@ class Around:
     def failures(self) -> list[str]:
         """Those that did not pass."""
         return [run for run in self.runs if self.outcomes.get(run) in ("failed", "error", "needs_review")]
+
+
+@dataclass(slots=True)
+class Draft:
+    """An edited config that is not saved, and what stood in the file when the edit began."""
+
+    text: str
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """What is being saved: it stays the same while the person goes elsewhere or goes on typing."""
+
+    bench: Workbench
+    key: DraftKey
+    name: str
+    index: int
+    text: str
 
 
 class InspectScreen(FrameScreen):
@@ -67,12 +97,13 @@ class InspectScreen(FrameScreen):
         self._saved_results: tuple[CriterionResult, ...] = ()
         self._diagnostics: tuple[Diagnostic, ...] = ()
         self._impact: Impact | None = None
-        self._drafts: dict[tuple[str, str, str], str] = {}
+        self._drafts: dict[DraftKey, Draft] = {}
+        self._editing: DraftKey | None = None
+        self._saved_text = ""
+        self._busy: asyncio.Future[Any] | None = None
         self._show_tools = False
         self._raw = False
         self._pane = "transcript"
-        self._preloaded = False
-        self._folded = False
         self._composed = False
         self._pending: Callable[[], None] | None = None
 
@@ -107,6 +138,8 @@ class InspectScreen(FrameScreen):
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
         self._draw_heading()
+        if self._bench is not None:
+            self._draw_impact()
 
     def _show_nothing(self) -> None:
         lines: list[Line] = [
@@ -149,10 +182,10 @@ class InspectScreen(FrameScreen):
         criterion: str,
         edit: bool,
     ) -> None:
+        self._keep_draft()
         self._bench = bench
         self._around = around
         self._saved_results = results
-        self._raw = False
         if bench.note:
             self.agenteval.say(bench.note)
         view = self.query_one("#transcript", TranscriptView)
@@ -168,72 +201,123 @@ class InspectScreen(FrameScreen):
         assert bench is not None
         self._criterion = number
         self._impact = None
-        self._preloaded = False
-        text = self._drafts.get(self._draft_key(), bench.criteria[number].text)
-        editor = self.query_one("#config", ConfigEditor)
-        editor.load(text)
-        self._regrade(text, first=True)
+        self._diagnostics = ()
+        key, saved = self._draft_key(), bench.criteria[number].text
+        draft = self._drafts.get(key)
+        if draft is not None and draft.text == saved:
+            draft = self._drafts.pop(key) and None
+        elif draft is not None and draft.base != saved:
+            draft.base = saved
+            self.agenteval.say(
+                "The file's config changed since you began to edit it. Your edit is kept here; F6 shows the file's.",
+                severity="warning",
+            )
+        self._load(key, saved, draft.text if draft is not None else saved)
+        # How it is saved was judged when the run was opened; an edit is judged now.
+        known = draft is None and number < len(self._saved_results)
+        self._result = self._saved_results[number] if known else None
+        self._draw(keep_place=False)
+        self._regrade(self.query_one("#config", ConfigEditor).text, first=not known)
 
-    def _draft_key(self) -> tuple[str, str, str]:
+    def _load(self, key: DraftKey, saved: str, text: str) -> None:
+        """Put the text into the editor. The same text of the same criterion is left alone, with cursor and undo."""
+        editor = self.query_one("#config", ConfigEditor)
+        if key == self._editing and editor.text == text:
+            self._saved_text = saved
+            return
+        self._editing = key
+        editor.load(saved)
+        # The editor knows one kind of line end: what it makes of the saved text is what is not edited.
+        self._saved_text = editor.text
+        if text != saved:
+            editor.load(text)
+
+    def _draft_key(self) -> DraftKey:
         bench = self._bench
         assert bench is not None
-        return bench.run.suite_key, bench.run.test_id, f"{self._criterion} {bench.criteria[self._criterion].name}"
+        names = [criterion.name for criterion in bench.criteria[: self._criterion + 1]]
+        return bench.run.suite_key, bench.run.test_id, names[-1], names.count(names[-1])
+
+    def _keep_draft(self) -> None:
+        """Remember what stands in the editor, as an edit, if it is one."""
+        if self._bench is None or self._editing != self._draft_key():
+            return
+        text = self.query_one("#config", ConfigEditor).text
+        if text == self._saved_text:
+            self._drafts.pop(self._editing, None)
+        elif self._editing in self._drafts:
+            self._drafts[self._editing].text = text
+        else:
+            self._drafts[self._editing] = Draft(text, self._bench.criteria[self._criterion].text)
 
     # Editing: every keystroke is judged; a newer one wins
 
     def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
         """The config was edited."""
-        if self._bench is None:
+        # A message that was still on its way when another config was loaded, or more was typed, says nothing now.
+        if self._bench is None or event.text != self.query_one("#config", ConfigEditor).text:
             return
-        text = event.text
-        if text == self._bench.criteria[self._criterion].text:
-            self._drafts.pop(self._draft_key(), None)
-        else:
-            self._drafts[self._draft_key()] = text
-        self._regrade(text)
+        self._keep_draft()
+        self._regrade(event.text)
 
     @property
     def _edited(self) -> bool:
         return self._bench is not None and self._draft_key() in self._drafts
 
     def _regrade(self, text: str, *, first: bool = False) -> None:
-        self.run_worker(self._judge(text, first), group="judge", exclusive=True, exit_on_error=False)
+        self.run_worker(self._judge(text, first), group="judge", exclusive=True, exit_on_error=False, name="judging")
 
     async def _judge(self, text: str, first: bool) -> None:
-        from agenteval_tui.grading.diagnose import diagnose
-
         bench = self._bench
         if bench is None:
             return
-        number = self._criterion
+        try:
+            await self._judge_run(bench, self._criterion, text, first)
+            await self._count_impact(bench, self._criterion, text)
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+
+    async def _judge_run(self, bench: Workbench, number: int, text: str, first: bool) -> None:
+        from agenteval_tui.grading.diagnose import diagnose
+
+        def work() -> tuple[CriterionResult, tuple[Diagnostic, ...]]:
+            return bench.judge(number, text), tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
+
         # The open run's verdict first: it is what the eye rests on.
-        self._result = bench.judge(number, text)
-        self._diagnostics = tuple(diagnose(text, bench.criteria[number].spec.prototype_class))
+        self._result, self._diagnostics = await self._alone(work)
         self.query_one("#config", ConfigEditor).set_diagnostics(self._diagnostics)
         self._draw(keep_place=not first)
-        await asyncio.sleep(0)
-        if not self._preloaded:
-            await asyncio.to_thread(bench.preload, number)
-            self._preloaded = True
+
+    async def _count_impact(self, bench: Workbench, number: int, text: str) -> None:
+        while not await self._alone(partial(bench.preload, number, PRELOAD_SECONDS)):
+            pass
         drawn = 0.0
-        for impact in bench.impact(number, text):
+        slices = bench.impact(number, text)
+        while (impact := await self._alone(lambda: next(slices, None))) is not None:
             self._impact = impact
             now = time.monotonic()
             if now - drawn > DRAW_SECONDS:
                 drawn = now
                 self._draw_impact()
-            await asyncio.sleep(0)
         self._draw_impact()
+
+    async def _alone(self, work: Callable[[], T]) -> T:
+        """Do `work` in a thread, never beside another one: who is cancelled here leaves a thread that goes on."""
+        while self._busy is not None and not self._busy.done():
+            await asyncio.wait([self._busy])
+        future = self._busy = asyncio.ensure_future(asyncio.to_thread(work))
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(future)
 
     # Drawing
 
     def _draw(self, *, keep_place: bool = True) -> None:
         bench, result = self._bench, self._result
-        if bench is None or result is None:
+        if bench is None:
             return
         from agenteval_tui.tui.presenters.marks import marks_of
 
-        self.query_one("#transcript", TranscriptView).set_marks(marks_of([result]))
+        self.query_one("#transcript", TranscriptView).set_marks(marks_of([result] if result is not None else []))
         self._draw_heading()
         self._draw_looked(keep_place=keep_place)
         self._draw_config()
@@ -429,6 +513,7 @@ class InspectScreen(FrameScreen):
 
     def _step_criterion(self, step: int) -> None:
         if self._bench is not None and len(self._bench.criteria) > 1:
+            self._keep_draft()
             self._choose((self._criterion + step) % len(self._bench.criteria))
 
     def action_next_criterion(self) -> None:
@@ -457,8 +542,7 @@ class InspectScreen(FrameScreen):
         self.query_one("#transcript", TranscriptView).toggle_fold()
 
     def action_fold_all(self) -> None:
-        self._folded = not self._folded
-        self.query_one("#transcript", TranscriptView).fold_all(self._folded)
+        self.query_one("#transcript", TranscriptView).action_fold_all()
 
     def action_raw(self) -> None:
         self._raw = not self._raw
@@ -528,7 +612,7 @@ class InspectScreen(FrameScreen):
         bench = self._bench
         if bench is None or not self._edited:
             return
-        self.query_one("#config", ConfigEditor).replace_all(bench.criteria[self._criterion].text)
+        self.query_one("#config", ConfigEditor).replace_all(self._saved_text)
 
     def action_save(self) -> None:
         bench = self._bench
@@ -546,49 +630,56 @@ class InspectScreen(FrameScreen):
         if not self._edited:
             self.agenteval.say("Nothing is changed.")
             return
-        self._save(bench.loaded, index)
-
-    def _save(self, loaded: LoadedSuite, index: int) -> None:
-        bench = self._bench
-        assert bench is not None
         text = self.query_one("#config", ConfigEditor).text
-        test = bench.run.test_id
+        self._save(bench.loaded, Saving(bench, self._draft_key(), self._criterion_name(), index, text))
+
+    def _save(self, loaded: LoadedSuite, saving: Saving) -> None:
+        test = saving.bench.run.test_id
         session = self.agenteval.session
 
         def failed(error: AgentevalError) -> None:
             from agenteval_tui.suites.save import FileChanged
 
             if isinstance(error, FileChanged):
-                self._offer_merge(error, index)
+                self._offer_merge(loaded.path, error.diff, saving)
             else:
                 self.agenteval.say_error(error)
 
-        self.ask(lambda: session.save_config(loaded, test, index, text), self._saved, group="save", failed=failed)
+        self.ask(
+            lambda: session.save_config(loaded, test, saving.index, saving.text),
+            partial(self._saved, saving),
+            group="save",
+            failed=failed,
+        )
 
-    def _saved(self, loaded: LoadedSuite) -> None:
-        bench = self._bench
-        if bench is None:
-            return
-        self._drafts.pop(self._draft_key(), None)
-        line = loaded.line_of(bench.run.test_id, bench.criteria[self._criterion].index)
+    def _saved(self, saving: Saving, loaded: LoadedSuite) -> None:
+        bench = saving.bench
+        draft = self._drafts.get(saving.key)
+        if draft is not None:
+            # Who went on typing meanwhile has an edit of what is saved now.
+            draft.base = saving.text
+            if draft.text == saving.text:
+                del self._drafts[saving.key]
+        line = loaded.line_of(bench.run.test_id, saving.index)
         self.agenteval.say(f"Saved {loaded.path.name}:{line}. 1 then r runs the test again.")
-        self.open_run(bench.run.id, criterion=self._criterion_name(), edit=self._pane == "config")
+        if self._bench is bench:
+            self._saved_text = saving.text
+            self.open_run(bench.run.id, criterion=self._criterion_name(), edit=self._pane == "config")
 
-    def _offer_merge(self, error: AgentevalError, index: int) -> None:
+    def _offer_merge(self, path: Path, diff: str, saving: Saving) -> None:
         from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
 
-        bench = self._bench
-        assert bench is not None
-        assert bench.loaded is not None
-        path = bench.loaded.path
+        def load() -> tuple[LoadedSuite, Saving]:
+            from agenteval_tui.suites.load import load_suite
+
+            fresh = load_suite(path)
+            return fresh, replace(saving, index=_index_in(fresh, saving))
 
         def answered(put_in: bool | None) -> None:
             if put_in:
-                from agenteval_tui.suites.load import load_suite
+                self.ask(load, lambda found: self._save(*found), group="reload")
 
-                self.ask(lambda: load_suite(path), lambda fresh: self._save(fresh, index), group="reload")
-
-        self.app.push_screen(ChangedFileScreen(path.name, getattr(error, "diff", "")), answered)
+        self.app.push_screen(ChangedFileScreen(path.name, diff), answered)
 
     def action_flips(self) -> None:
         impact, bench = self._impact, self._bench
@@ -601,11 +692,12 @@ class InspectScreen(FrameScreen):
         store = bench.store
 
         def show(lines: list[tuple[str, str, int, str, str, str]]) -> None:
-            self.app.push_screen(FlipsScreen(lines), lambda run: self.open_run(run) if run else None)
+            if self.is_current:
+                self.app.push_screen(FlipsScreen(lines, len(flips)), lambda run: self.open_run(run) if run else None)
 
         def work() -> list[tuple[str, str, int, str, str, str]]:
-            rows = [(store.run(run), now, then) for run, now, then in flips[:500]]
-            return [(row.id, row.test_id, row.repetition, row.why, now, then) for row, now, then in rows]
+            then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
+            return [(row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in _known(store, then_of)]
 
         self.ask(work, show, group="flips")
 
@@ -613,10 +705,39 @@ class InspectScreen(FrameScreen):
 def _around(bench: Workbench, runs: list[str]) -> Around:
     store = bench.store
     if runs:
-        rows = [store.run(run) for run in runs[:500]]
+        here = runs.index(bench.run.id) if bench.run.id in runs else 0
+        rows = _known(store, runs[max(here - AROUND // 2, 0) : here + AROUND // 2])
     else:
         rows = store.runs_of_test(bench.run.suite_key, bench.run.test_id, 200)
     return Around([row.id for row in rows], {row.id: row.status for row in rows})
+
+
+def _known(store: Store, runs: Iterable[str]) -> list[RunRow]:
+    """The rows of these runs; those that were deleted meanwhile are left out."""
+    rows = []
+    for run in runs:
+        try:
+            rows.append(store.run(run))
+        except InfrastructureError:
+            raise
+        except AgentevalError:
+            continue
+    return rows
+
+
+def _index_in(fresh: LoadedSuite, saving: Saving) -> int:
+    """Where the criterion stands in the file as it is now: others may have been put before it, or it is gone."""
+    *_, name, number = saving.key
+    for test in fresh.suite.tests if fresh.suite is not None else ():
+        if test.id == saving.bench.run.test_id:
+            places = [index for index, criterion in enumerate(test.criteria) if criterion.name == name]
+            if len(places) >= number:
+                return places[number - 1]
+    raise AgentevalError(
+        f"criterion `{name}` of test `{saving.bench.run.test_id}` is not in the file any more, so nothing was saved",
+        where=str(fresh.path),
+        mend="your edit stays in the editor; put the criterion back, then save again",
+    )
 
 
 def _first_criterion(bench: Workbench, results: Sequence[CriterionResult], wanted: str) -> int:

@@ -13,6 +13,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -300,12 +301,14 @@ class TranscriptView(ScrollView, can_focus=True):
         self._step(-1)
 
     def action_next_mark(self) -> None:
-        """The next evidence."""
-        self.next_mark()
+        """The next evidence. Without any the key is for whoever holds this widget, who can say so."""
+        if self.next_mark() is None:
+            raise SkipAction
 
     def action_previous_mark(self) -> None:
         """The evidence before."""
-        self.previous_mark()
+        if self.previous_mark() is None:
+            raise SkipAction
 
     def action_toggle_fold(self) -> None:
         """Fold or unfold."""
