@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -16,7 +15,7 @@ from agenteval_tui.grading.metrics.judge_prompt import (
     tools_of,
 )
 from agenteval_tui.grading.metrics.judge_reply import Judgment, UnreadableError, read_judgment
-from agenteval_tui.grading.metrics.judge_scale import SCALES, NoScoreError, OffScaleError, Scale, ScaleName
+from agenteval_tui.grading.metrics.judge_scale import SCALES, NoScoreError, OffScaleError, Scale, ScaleName, median
 from agenteval_tui.grading.metrics.metric import Context, Finding
 from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.remote import (

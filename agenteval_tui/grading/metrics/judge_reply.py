@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from agenteval_tui.grading.metrics.judge_scale import NoScoreError, Scale
@@ -70,7 +69,7 @@ def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str])
     if key is not None:
         score = scale.read(given[key])
     elif scores:
-        score = fmean(scores.values())
+        score = sum(scores.values()) / len(scores)
     else:
         raise UnreadableError("the JSON object has no `score`")
     return Judgment(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -66,6 +67,13 @@ SCALES: dict[str, Scale] = {
     "one_to_five": Scale("one_to_five", 1, 5, 3.5, "a number from 1 to 5", "4"),
     "zero_to_ten": Scale("zero_to_ten", 0, 10, 7, "a number from 0 to 10", "8"),
 }
+
+
+def median(scores: Iterable[float]) -> float:
+    """The middle one, or the mean of the two in the middle. The module `statistics` takes too long to load for it."""
+    ordered = sorted(scores)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _number(given: Any) -> float | None:
