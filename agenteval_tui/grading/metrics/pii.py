@@ -110,7 +110,7 @@ def _phone(found: str) -> bool:
     if found.startswith("00") and digits >= 10:
         return True
     if found.startswith("0") and len(groups) >= 2:
-        return True
+        return not (found.count("-") == 2 and [len(group) for group in groups] == [3, 2, 4])  # written as an SSN
     return [len(group) for group in groups] in ([3, 3, 4], [1, 3, 3, 4], [3, 4])
 
 
@@ -141,7 +141,7 @@ KINDS = (
         "@",
     ),
     PiiKind(
-        "phone", "a phone number", r"(?<![\w.,:/#-])(?:\+|\()?\d(?:[ ()./-]{0,2}\d){6,16}(?![\w]|[.,:/-]\d)", _phone
+        "phone", "a phone number", r"(?<![\w.,:/#-])(?:\+|\()?\d(?:[ ()./-]{0,3}\d){6,16}(?![\w]|[.,:/-]\d)", _phone
     ),
     PiiKind("credit_card", "a credit card number", r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])", _luhn),
     PiiKind("iban", "an IBAN", r"(?<!\w)[A-Za-z]{2}\d{2}(?: ?[A-Za-z\d]){11,30}(?!\w)", _iban),

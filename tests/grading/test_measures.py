@@ -1,0 +1,181 @@
+"""Latency, Tokens, Cost, Steps; Retrieval; Classification, of one run and of many."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval_tui.grading.classification import report, report_of
+from agenteval_tui.grading.codec import result_from_json, result_to_json
+from agenteval_tui.grading.compile import Checker
+from agenteval_tui.grading.diagnose import diagnose
+from agenteval_tui.grading.metrics.retrieval import measure
+from agenteval_tui.grading.results import CriterionResult, Outcome, Span
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.uxon.dump import to_text
+
+CALLS = tuple(ToolCall(f"c{n}", "query", {}) for n in range(4))
+RUN = Transcript((), CALLS, Timing(total_ms=1500.0), Usage(1000, 200, cost=0.0123))
+
+
+def run(
+    transcript: Transcript, prototype: str = "TextResponse", expected: Any = None, **metric: Any
+) -> CriterionResult:
+    checker = Checker(CriterionSpec("it", prototype, {"metrics": [metric]}, expected_value=expected))
+    result = checker.check(transcript)
+    quick = checker.check(transcript, explain=False)
+    assert (quick.outcome, quick.score) == (result.outcome, result.score)
+    return result
+
+
+def said(prototype: str = "TextResponse", **config: Any) -> dict[str, str]:
+    return {one.code: one.message for one in diagnose(to_text({"metrics": [config]}), prototype)}
+
+
+@pytest.mark.parametrize(
+    ("config", "passed", "reason"),
+    [
+        ({"type": "Latency", "max": 1500}, True, "the time of the run: 1,500 ms, at most 1,500 ms wanted"),
+        ({"type": "Latency", "max": 1000}, False, "the time of the run: 1,500 ms, 500 ms more than 1,000 ms"),
+        ({"type": "Tokens", "max": 1200}, True, "the number of tokens: 1200 tokens, at most 1200 tokens wanted"),
+        ({"type": "Tokens", "input_max": 999}, False, "the input: 1000 tokens, 1 token more than 999 tokens"),
+        ({"type": "Tokens", "output_max": 200}, True, "the output: 200 tokens, at most 200 tokens wanted"),
+        ({"type": "Cost", "max": 0.0123}, True, "the cost of the run: $0.0123, at most $0.0123 wanted"),
+        ({"type": "Cost", "max": 0.01}, False, "the cost of the run: $0.0123, $0.0023 more than $0.01"),
+        ({"type": "Steps", "max": 4}, True, "the number of tool calls: 4 calls, at most 4 calls wanted"),
+        ({"type": "Steps", "max": 1}, False, "the number of tool calls: 4 calls, 3 calls more than 1 call"),
+    ],
+)
+def test_what_a_run_took(config: dict[str, Any], passed: bool, reason: str) -> None:
+    result = run(RUN, **config)
+    assert (result.outcome is Outcome.PASSED, result.score) == (passed, float(passed))
+    assert result.metrics[0].evidence[0].reason == reason
+
+
+def test_several_bounds_and_none() -> None:
+    result = run(RUN, type="Tokens", max=2000, input_max=500, output_max=500)
+    assert (result.outcome, result.score) == (Outcome.FAILED, pytest.approx(2 / 3))
+    too_many = run(RUN, type="Steps", max=2).metrics[0].evidence[0]
+    assert too_many.spans == (Span("tool", 2), Span("tool", 3))
+    for name in ("Latency", "Tokens", "Cost", "Steps"):
+        assert run(RUN, type=name).neutral
+        assert "checks-nothing" in said(type=name)
+    assert "without-effect" in said(type="Tokens", max=10, input_max=5, output_max=5)
+    assert said(type="Tokens", max=9, input_max=5, output_max=5) == {}
+
+
+def found(*ids: str) -> Transcript:
+    result = "[" + ", ".join(f'"{one}"' for one in ids) + "]"
+    messages = (Message("assistant", "", tool_calls=(0,)), Message("tool", result, tool_call=0))
+    return Transcript(messages, (ToolCall("c", "search", {}, result, message=0),))
+
+
+def test_retrieval_figures_by_hand() -> None:
+    figures = measure(["d3", "d1", "d9", "d2"], ["d1", "d2", "d4"], 3)
+    assert (figures.precision, figures.recall) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert figures.f1 == pytest.approx(1 / 3)
+    assert figures.mrr == 0.5
+    # One hit at rank 2, of three at best.
+    assert figures.ndcg == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3) + 1 / math.log2(4)))
+    everything = measure(["d1", "d2", "d4"], ["d4", "d2", "d1"])
+    assert (everything.precision, everything.recall, everything.f1, everything.mrr, everything.ndcg) == (1, 1, 1, 1, 1)
+    # Precision@k divides by k, also when fewer were found (the course, section 8).
+    assert measure(["d1"], ["d1"], 5).precision == 0.2
+    assert measure([], ["d1"]).f1 == 0.0
+    assert measure(["d1", "d1"], ["d1"]).precision == 1.0
+
+
+@given(
+    st.lists(st.sampled_from("abcdef")), st.lists(st.sampled_from("abcdef"), min_size=1), st.none() | st.integers(1, 7)
+)
+def test_retrieval_figures_are_shares(ranked: list[str], relevant: list[str], k: int | None) -> None:
+    figures = measure(ranked, relevant, k)
+    for name in ("precision", "recall", "f1", "mrr", "ndcg"):
+        assert 0.0 <= getattr(figures, name) <= 1.0
+    if ranked and set(ranked[:1]) <= set(relevant):
+        assert figures.mrr == 1.0
+
+
+def test_retrieval() -> None:
+    config = {"type": "Retrieval", "relevant": ["d1", "d2"], "k": 2}
+    right = run(found("d1", "d3", "d2"), "Retrieval", **config, min_recall=0.5, min_mrr=1)
+    assert (right.outcome, right.score) == (Outcome.PASSED, 0.5)
+    lines = {line.condition: line for line in right.metrics[0].evidence}
+    assert lines["relevant[0]"].spans == (Span("message", 1, 2, 4),)
+    assert lines["relevant[1]"].reason == '"d2" was found, but only as the 3rd (k is 2)'
+    assert lines["relevant[1]"].near
+    assert lines["not relevant"].reason == 'found, but not relevant: "d3"'
+    wrong = run(found("d1", "d3", "d2"), "Retrieval", **config, min_recall=0.8)
+    assert wrong.outcome is Outcome.FAILED
+    assert wrong.reason == "recall@2 is 0.500, at least 0.8 is wanted"
+    assert run(found(), "Retrieval", **config, min_f1=0.1).outcome is Outcome.FAILED
+    answer = Transcript((), final_output='["d1", "d2"]')
+    assert run(answer, "JsonResponse", **config, min_f1=1).outcome is Outcome.PASSED
+    assert "cannot-fail" in said("Retrieval", **config)
+    assert (
+        "at most 0.500: this can never pass" in said("Retrieval", **{**config, "k": 1}, min_recall=0.6)["contradictory"]
+    )
+    assert said("Retrieval", **config, min_recall=1) == {}
+    assert "at least 1" in said("Retrieval", type="Retrieval", relevant=[])["wrong-value"]
+
+
+def labelled(text: str) -> Transcript:
+    return Transcript((Message("assistant", text),), final_output=text)
+
+
+def test_classification_of_one_run() -> None:
+    assert run(labelled(" billing\n"), expected="billing", type="Classification").outcome is Outcome.PASSED
+    assert run(labelled("Billing"), type="Classification", label="billing", ignore_case=True).score == 1.0
+    wrong = run(labelled("Billing"), type="Classification", label="billing")
+    assert wrong.reason == 'the label is "Billing", the right one is "billing" (would match ignoring case)'
+    assert wrong.metrics[0].evidence[0].spans == (Span("message", 0, 0, 7),)
+    none = run(labelled("I think billing"), type="Classification", label="billing", labels=["billing", "other"])
+    assert 'it is none of "billing" and "other"' in none.reason
+    assert "there is no label" in run(labelled(" "), type="Classification", label="billing").reason
+    assert "contradictory" in said(type="Classification", label="bill", labels=["billing"])
+    assert "duplicate" in said(type="Classification", labels=["a", "a"])
+
+
+def test_classification_over_many_runs() -> None:
+    pairs = [("cat", "cat")] * 5 + [("cat", "dog")] * 3 + [("dog", "dog")] * 2 + [("dog", "bird")]
+    found = report(pairs)
+    assert found.labels == ("bird", "cat", "dog")
+    assert found.matrix == ((0, 0, 0), (0, 5, 3), (1, 0, 2))
+    assert found.accuracy == pytest.approx(7 / 11)
+    bird, cat, dog = found.per_label
+    assert (bird.precision, bird.recall, bird.f1) == (0.0, None, 0.0)
+    assert (cat.precision, cat.recall) == (1.0, 0.625)
+    assert cat.f1 == pytest.approx(10 / 13)
+    assert (dog.precision, dog.recall) == (pytest.approx(0.4), pytest.approx(2 / 3))
+    assert found.macro_f1 == pytest.approx((0 + 10 / 13 + 0.5) / 3)
+    assert found.weighted_f1 == pytest.approx((8 * 10 / 13 + 3 * 0.5) / 11)
+    empty = report([])
+    assert (empty.accuracy, empty.macro_f1, empty.weighted_f1, empty.total) == (None, None, None, 0)
+
+
+def test_stored_results_make_the_report() -> None:
+    results = [
+        run(labelled("a"), expected="a", type="Classification"),
+        run(labelled("B"), expected="b", type="Classification", ignore_case=True),
+        run(labelled("a"), expected="b", type="Classification"),
+        run(labelled("a"), type="Classification"),
+        run(labelled("a"), type="TextMatch", equals="a"),
+    ]
+    stored = [result_from_json(result_to_json(one)) for one in results]
+    found = report_of(stored)
+    assert (found.labels, found.matrix) == (("a", "b"), ((1, 0), (1, 1)))
+    assert (found.total, found.errors) == (3, 1)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1))
+def test_figures_of_a_report_fit_together(pairs: list[tuple[str, str]]) -> None:
+    found = report(pairs)
+    assert sum(map(sum, found.matrix)) == found.total == len(pairs)
+    assert sum(one.hits for one in found.per_label) == sum(right == given for right, given in pairs)
+    # Over one label each, micro-averaged precision is the accuracy.
+    assert sum(one.hits for one in found.per_label) / sum(one.given for one in found.per_label) == found.accuracy
