@@ -40,8 +40,8 @@ def extraction_changes(value: Mapping[str, Any], transcript: Transcript) -> Iter
         if name not in ("with_block", "extract_match", "code_language"):
             yield Change(f"drop `{name}`", (Op("remove", (name,)),), 2.6)
     if len(own) > 1:
-        ops = tuple(Op("remove", (name,)) for name in own)
-        yield Change("look at the whole answer", ops, 2.9)
+        away = tuple(Op("remove", (name,)) for name in own)
+        yield Change("look at the whole answer", away, 2.9)
 
 
 def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:

@@ -149,7 +149,7 @@ def _differing(
     if not isinstance(arguments, Mapping):
         # Several values of an argument are several entries here.
         if len(wrong) <= _VALUES and all(_short(value) for value in wrong):
-            ops = tuple(Op("append", (*place, "arguments"), {name: _literal(value)}) for value in wrong)
+            ops = tuple(Op("append", (*place, "arguments"), {name: value}) for value in wrong)
             yield Change(f"also accept {_said(wrong)} as {name}", ops, 1.5)
     else:
         path = (*place, "arguments", name)
@@ -195,7 +195,7 @@ def _widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected
         and all(_short(one) for one in wrong)
         and "$one_of" not in (expected if isinstance(expected, Mapping) else ())
     ):
-        values = [written, *map(_literal, wrong)]
+        values = [written, *wrong]
         yield from change(f"also accept {_said(wrong)} as {name}", {"$one_of": values}, 1.5)
     types = {type_of(one) for one in wrong}
     if len(types) == 1 and (is_matcher(expected) or type_of(expected) in types):
@@ -215,17 +215,12 @@ def _wider_matcher(path: Path, name: str, expected: Mapping[str, Any], wrong: Se
                 ops = (Op("set", (*path, bound), limit), Op("rename", (*path, bound), inclusive))
                 yield Change(f"{name}: `{inclusive}` {shown(limit)}", ops, 1.3)
     if isinstance(expected.get("$one_of"), list) and len(wrong) <= _VALUES and all(map(_short, wrong)):
-        ops = tuple(Op("append", (*path, "$one_of"), _literal(one)) for one in wrong)
-        yield Change(f"also accept {_said(wrong)} as {name}", ops, 1.4)
+        more = tuple(Op("append", (*path, "$one_of"), one) for one in wrong)
+        yield Change(f"also accept {_said(wrong)} as {name}", more, 1.4)
     if isinstance(expected.get("$contains"), str) and len(expected) == 1:
         needle = expected["$contains"].lower()
         if "{{" not in needle and all(isinstance(one, str) and one.lower() == needle for one in wrong):
             yield Change(f"ignore case in {name}", (Op("rename", (*path, "$contains"), "$ignore_case"),), 1.2)
-
-
-def _literal(value: Any) -> Any:
-    """A value that was really given, as an expected one: braces in it would be read as a placeholder."""
-    return value
 
 
 def _different(values: Sequence[Any]) -> list[Any]:
