@@ -56,6 +56,8 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
     found = f"{plural(len(loaded), 'suite')}, {plural(tests, 'test')}, {checked}"
     warnings = sum(problem.severity == "warning" for problem in problems)
     said = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}" if problems else "no problems"
+    if infos := len(problems) - errors - warnings:
+        said += f", {plural(infos, 'info')}"
     invocation.out.line(f"{found}: {said}")
     return WRONG_USE if errors else 0
 

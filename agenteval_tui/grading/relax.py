@@ -16,7 +16,16 @@ from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.metrics.tool_check import ToolCheck
 from agenteval_tui.grading.placeholders import PlaceholderError, fill
 from agenteval_tui.grading.registry import known_metric
-from agenteval_tui.grading.relax_changes import Change, Op, Path, changed_text, changed_value, in_conflict, ordered
+from agenteval_tui.grading.relax_changes import (
+    Change,
+    Op,
+    Path,
+    changed_text,
+    changed_value,
+    in_conflict,
+    ordered,
+    tidied,
+)
 from agenteval_tui.grading.relax_other import extraction_changes, metric_changes, negated_changes, without_metric
 from agenteval_tui.grading.relax_text import text_changes
 from agenteval_tui.grading.relax_tools import tool_changes
@@ -244,7 +253,7 @@ class _Search:
 
     def _proposal(self, changes: tuple[Change, ...]) -> Relaxation | None:
         text = self.spec.config_text
-        new_text = changed_text(text, ordered(changes))
+        new_text = changed_text(text, tidied(self.value, ordered(changes)))
         if new_text is None or new_text == text:
             return None
         result = Checker(replace(self.spec, config=new_text)).check(self.transcript, self.variables, explain=False)

@@ -52,6 +52,31 @@ def _rank(op: Op) -> tuple[int, tuple[tuple[int, str], ...]]:
     return _ORDER[op.kind], place if op.kind == "remove" else ()
 
 
+def tidied(value: Any, ops: Sequence[Op]) -> list[Op]:
+    """The edits, but a list whose every entry goes is taken out itself, and a metric that is left bare with it."""
+    gone: dict[Path, set[int]] = {}
+    filled = {op.path for op in ops if op.kind == "append"}
+    for op in ops:
+        if op.kind == "remove" and isinstance(op.path[-1], int):
+            gone.setdefault(op.path[:-1], set()).add(op.path[-1])
+    for path, places in gone.items():
+        if path in filled or path == ("metrics",) or len(places) < len(_at(value, path)):
+            continue
+        ops = [op for op in ops if op.path[: len(path)] != path] + [Op("remove", path)]
+        metric = path[:-1]
+        others = set(_at(value, metric)) - {"type", "name", "weight", path[-1]}
+        touched = any(op.path[: len(metric)] == metric and op.kind == "set" for op in ops)
+        if len(metric) == 2 and not others and not touched and ("metrics",) in filled:
+            ops = [op for op in ops if op.path[:2] != metric] + [Op("remove", metric)]
+    return sorted(ops, key=_rank)
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
 def in_conflict(left: Change, right: Change) -> bool:
     """Whether one writes where the other writes too, or above it."""
     return any(_meet(a, b) for a in left.ops for b in right.ops)

@@ -89,10 +89,17 @@ def _of_all(at: Path, raw: Mapping[str, Any], index: int, one: Evidence, text: s
     needle = str(one.expected)
     for variant in _found(one):
         title = f"write {quoted(variant, 40)} for {quoted(needle, 40)}"
-        yield Change(title, (Op("set", (*path, index), variant),), 1.6)
-    if "contains_ignore_case" not in raw and needle.lower() in text.lower():
-        ops = (Op("set", (*at, "contains_ignore_case"), listed[index]), _gone(raw, at, "contains_all", index))
-        yield Change(f"ignore case for {quoted(needle, 40)}: `contains_ignore_case`", ops, 1.3)
+        # Another expectation, not a wider one: what passed until now may fail with it.
+        yield Change(title, (Op("set", (*path, index), variant),), 2.4)
+    if needle.lower() in text.lower():
+        gone = _gone(raw, at, "contains_all", index)
+        if "contains_ignore_case" not in raw:
+            ops = (Op("set", (*at, "contains_ignore_case"), listed[index]), gone)
+            yield Change(f"ignore case for {quoted(needle, 40)}: `contains_ignore_case`", ops, 1.3)
+        # The property holds one text; for a second one there is a metric of its own.
+        own = {"type": "TextMatch", "contains_ignore_case": listed[index]}
+        title = f"ignore case for {quoted(needle, 40)}: a TextMatch of its own"
+        yield Change(title, (Op("append", ("metrics",), own), gone), 1.5)
     if piece := _common(needle, text, "contains"):
         title = f"look for less than {quoted(needle, 40)}: {quoted(piece, 40)}"
         yield Change(title, (Op("set", (*path, index), piece),), 2.3 - len(piece) / len(needle))

@@ -76,6 +76,15 @@ def test_the_best_for_a_text(said: str, metric: dict[str, Any], best: dict[str, 
     assert metric_of(text(said, **metric)[0]) == best
 
 
+def test_several_in_another_case() -> None:
+    config = {"metrics": [{"type": "TextMatch", "contains_all": ["Standard", "Express"]}]}
+    best = relaxed(answer("by standard or express"), config)[0]
+    first, second = parse(best.new_text).value["metrics"]
+    assert first["type"] == second["type"] == "TextMatch"
+    assert {first["contains_ignore_case"], second["contains_ignore_case"]} == {"Standard", "Express"}
+    assert "contains_all" not in best.new_text
+
+
 def test_one_of_a_list_is_enough() -> None:
     found = [metric_of(one) for one in text("alpha", contains_all=["alpha", "beta", "gamma"])]
     assert {"contains_any": ["alpha", "beta", "gamma"]} in found
