@@ -54,6 +54,19 @@ def why(result: CriterionResult) -> str:
     return result.reason
 
 
+def own_reason(result: CriterionResult) -> str:
+    """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
+    missed = [metric for metric in result.metrics if metric.outcome is not Outcome.PASSED and metric.reason]
+    reason = result.reason
+    for metric in missed:
+        reason = reason.removesuffix(f"; {metric.name}: {metric.reason}")
+    said = {one.reason for metric in result.metrics for one in metric.evidence}
+    said.update(metric.reason for metric in result.metrics)
+    said.update(f"{metric.name}: {metric.reason}" for metric in missed)
+    said.add("; ".join(metric.reason for metric in missed))
+    return "" if reason in said else reason
+
+
 def render_text(facts: Iterable[Fact]) -> str:
     """The tree as plain text: a sign and a line each, two spaces of indentation a level. Foreign text is in it raw.
 
@@ -133,12 +146,8 @@ def _criterion(result: CriterionResult) -> Fact:
     if notes:
         text += f" ({', '.join(notes)})"
     children: list[Fact] = []
-    covered = {one.reason for metric in result.metrics for one in metric.evidence}
-    covered.update(metric.reason for metric in result.metrics)
-    # A plain failure is said by its metrics; what else decided (an error, a threshold, the negation) is said here.
-    own = result.outcome is not Outcome.FAILED or result.negate or not result.metrics
-    if result.reason and own and result.reason not in covered:
-        children.append(Fact(mark_of(result.outcome), result.reason))
+    if own := own_reason(result):
+        children.append(Fact(mark_of(result.outcome), own))
     if result.value is not None:
         where = result.value_spans[0] if result.value_spans else None
         lines = result.value.count("\n") + 1

@@ -8,7 +8,7 @@ from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.explain import explain, headline, render_text
 from agenteval_tui.grading.grade import foreign_result
-from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -115,3 +115,19 @@ def test_threshold_and_foreign_in_words() -> None:
     assert "score 0.50 reaches the threshold 0.5" in text
     text = render_text(explain([foreign_result("reward", score=0.0, source="tau-bench", reason="reward 0")]))
     assert text == "✗ reward: failed, score 0.00 (from tau-bench)\n  ✗ reward 0"
+
+
+def test_what_decided_beside_the_metrics_is_said_once() -> None:
+    text = {"type": "TextMatch", "contains": "EUR"}
+    below = render_text(explain([check(SUM, text, pass_threshold=0.8)])).splitlines()
+    assert below[:2] == ["✗ The right sum: failed, score 0.50", "  ✗ score 0.50 is below the threshold 0.8"]
+    negated = render_text(explain([check(text, negate=True)])).splitlines()
+    assert negated[1] == "  ✗ negated: every metric passed, and must not"
+    for plain in (check(SUM, CALL), check(SUM), check(text)):
+        (fact,) = explain([plain])
+        assert fact.children[0].text.startswith("TextResponse found")
+    broken = CriterionResult(
+        "it", Outcome.ERROR, None, reason="judge: no answer",
+        metrics=(MetricResult("judge", "Judge", Outcome.ERROR, reason="no answer"),),
+    )  # fmt: skip
+    assert render_text(explain([broken])) == "! it: error\n  ! judge (Judge): no answer"
