@@ -26,7 +26,13 @@ from agenteval_tui.grading.relax_changes import (
     ordered,
     tidied,
 )
-from agenteval_tui.grading.relax_other import extraction_changes, metric_changes, negated_changes, without_metric
+from agenteval_tui.grading.relax_other import (
+    extraction_changes,
+    metric_changes,
+    negated_changes,
+    whole_metric_changes,
+    without_metric,
+)
 from agenteval_tui.grading.relax_text import text_changes
 from agenteval_tui.grading.relax_tools import tool_changes
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
@@ -87,12 +93,15 @@ class _Search:
         self.variables = variables
         self.most = most
         self.tries = tries
+        self.neutral = 0
         self.value: dict[str, Any] = spec.document.value
         self.checks_metrics = bool(self.value.get("metrics"))
         self.found: list[tuple[Change, ...]] = []
         self.tried: dict[str, bool] = {}
 
     def run(self, result: CriterionResult) -> tuple[Relaxation, ...]:
+        """The proposals; `result` is what the criterion says as it is."""
+        self.neutral = sum(one.neutral for one in result.metrics)
         if self.spec.negate:
             self._alone(negated_changes(self.value, result.metrics))
         elif result.value is None:
@@ -196,9 +205,12 @@ class _Search:
                 continue
             at: Path = ("metrics", number)
             own = list(self._of_metric(at, listed[number], metric, result.value or ""))
+            keys = sorted({key for key, _ in own}) or [f"{at}"]
+            kind = known_metric(str(listed[number].get("type"))) or ""
+            whole = list(whole_metric_changes(at, listed[number], kind, metric))
             if len(listed) > 1:
-                keys = {key for key, _ in own} or {f"{at}"}
-                own += [(key, without_metric(at, metric.name)) for key in keys]
+                whole.append(without_metric(at, metric.name))
+            own += [(key, change) for key in keys for change in whole]
             found += own
         return found
 
@@ -241,7 +253,10 @@ class _Search:
         return self.tried[key]
 
     def _still_checks(self, result: CriterionResult) -> bool:
-        return not result.neutral and (not self.checks_metrics or any(not one.neutral for one in result.metrics))
+        """Something is looked at, and no metric is left that looks at nothing any more."""
+        if result.neutral or sum(one.neutral for one in result.metrics) > self.neutral:
+            return False
+        return not self.checks_metrics or any(not one.neutral for one in result.metrics)
 
     def _graded(self, value: Any, *, explain: bool = False) -> CriterionResult:
         spec = replace(self.spec, config={})
@@ -292,7 +307,7 @@ def _cost(changes: Iterable[Change]) -> float:
 
 def _value(value: Any, changes: Sequence[Change]) -> Any:
     try:
-        return changed_value(value, ordered(changes))
+        return changed_value(value, tidied(value, ordered(changes)))
     except (LookupError, TypeError, ValueError):
         return None
 

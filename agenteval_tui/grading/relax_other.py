@@ -52,13 +52,31 @@ def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> It
             continue
         name, index = matched[1], matched[2]
         key, path, given = f"{at}{one.condition}", (*at, name), raw[name]
-        if _number(given) and _number(one.found) and math.isfinite(one.found):
+        if _number(given) and _number(one.found):
             limit = _rounded(one.found, given, up=one.found > given)
             yield key, Change(f"`{name}` {shown(limit)}", (Op("set", path, limit),), 1.3)
         if index is not None and isinstance(given, list) and int(index) < len(given):
             gone = Op("remove", path if len(given) == 1 else (*path, int(index)))
             yield key, Change(f"no longer look for {shown(given[int(index)], 40)}", (gone,), 2.0)
         yield key, Change(f"drop `{name}`", (Op("remove", path),), 3.0)
+
+
+def whole_metric_changes(at: Path, raw: Mapping[str, Any], kind: str, result: MetricResult) -> Iterator[Change]:
+    """Settings that make a metric as a whole more lenient: for whatever of it fails."""
+    score = result.score or 0.0
+    for type_name, name in (("Keywords", "min_fraction"), ("Lexical", "min"), ("Similarity", "min")):
+        if kind == type_name and score > 0:
+            limit = math.floor(score * 100) / 100
+            yield Change(f"`{name}` {limit:g}", (Op("set", (*at, name), limit),), 1.6)
+    if kind == "Regex" and "flags" not in raw and not raw.get("not"):
+        yield Change('ignore case: `flags` "i"', (Op("set", (*at, "flags"), "i"),), 1.1)
+    if kind == "Trajectory":
+        for mode, cost in (("unordered", 1.3), ("superset", 1.6), ("subset", 1.6), ("any", 2.2)):
+            if raw.get("mode") != mode:
+                yield Change(f"`mode` {mode}", (Op("set", (*at, "mode"), mode),), cost)
+        for mode, cost in (("subset", 1.5), ("superset", 1.5), ("ignore", 1.9)):
+            if raw.get("arguments_mode") != mode:
+                yield Change(f"`arguments_mode` {mode}", (Op("set", (*at, "arguments_mode"), mode),), cost)
 
 
 def without_metric(at: Path, name: str) -> Change:
@@ -92,7 +110,7 @@ def negated_changes(value: Mapping[str, Any], results: tuple[MetricResult, ...])
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
 def _rounded(found: float, given: Any, *, up: bool) -> int | float:

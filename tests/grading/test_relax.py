@@ -209,6 +209,27 @@ def test_comments_stay() -> None:
     assert len(best.edits.edits) == 2
 
 
+@pytest.mark.parametrize(
+    ("metric", "best"),
+    [
+        ({"type": "Length", "max_words": 2}, {"max_words": 5}),
+        ({"type": "Length", "min_chars": 900, "max_words": 50}, {"min_chars": 25}),
+        ({"type": "Steps", "max": 1}, {"max": 2}),
+        ({"type": "Keywords", "keywords": ["shipped", "zebra"]}, {"min_fraction": 0.5}),
+        ({"type": "Regex", "pattern": "IT HAS"}, {"flags": "i"}),
+        ({"type": "Lexical", "to": "It was shipped to Berlin", "min": 0.99}, {"min": 0.93}),
+        ({"type": "Trajectory", "mode": "strict", "calls": [{"name": "g"}]}, {"mode": "superset"}),
+    ],
+)
+def test_other_metrics(metric: dict[str, Any], best: dict[str, Any]) -> None:
+    transcript = answer("It has shipped to Berlin.", ("f", {}), ("g", {}))
+    found = relaxed(transcript, {"metrics": [metric, {"type": "TextMatch", "contains": "Berlin"}]})
+    assert metric_of(found[0]) == {key: item for key, item in {**metric, **best}.items() if key != "type"}
+    # The metric as a whole may go as well, but not only what it looks at.
+    assert all(len(metric_of(one)) > 0 for one in found)
+    assert parse(found[-1].new_text).value == {"metrics": [{"type": "TextMatch", "contains": "Berlin"}]}
+
+
 def test_the_extraction_is_relaxed_too() -> None:
     said = "Here:\n```sql\nSELECT 1\n```\nor\n```\nDELETE\n```"
     config = {"extract_code_block": 1, "metrics": [{"type": "TextMatch", "starts_with": "SELECT"}]}
