@@ -19,6 +19,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.runs.criteria import spec_from_dict, spec_of
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.tool_text import Place, format_with_places
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.relaxing import Suggestion
@@ -118,6 +119,7 @@ class Workbench:
         self._transcripts: dict[str, Transcript] = {}
         self._cached_characters = 0
         self._preloaded: dict[int, int] = {}
+        self._tool_text: tuple[str, tuple[Place, ...]] | None = None
         self._saved_outcomes: dict[tuple[str, str], Outcome] = {}
         self._said: dict[str, tuple[list[StoredReply], list[Label]]] = {}
 
@@ -162,6 +164,19 @@ class Workbench:
         """Every criterion, as it is saved, on this run; foreign verdicts of an import as they were stored."""
         own = tuple(self.judge(index) for index in range(len(self.criteria)))
         return own + tuple(result for result in self.stored if result.source)
+
+    @property
+    def characters(self) -> int:
+        """Roughly how much there is to read in the run's transcript."""
+        return _size(self.transcript)
+
+    @property
+    def tool_text(self) -> tuple[str, tuple[Place, ...]]:
+        """The formatted tool calls, and where each call and argument stands in them; made once."""
+        if self._tool_text is None:
+            text, places = format_with_places(self.transcript.tool_calls)
+            self._tool_text = text, tuple(places)
+        return self._tool_text
 
     def spec(self, criterion: int, text: str | None = None) -> CriterionSpec:
         """The criterion as it is saved, or with another config."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 
 from agenteval_tui import places
 from agenteval_tui.text.problems import AgentevalError
@@ -63,6 +63,9 @@ FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "inspect": _inspect,
     "history": _history,
 }
+
+
+COUNT_SECONDS = 2.0
 
 
 class AgentevalApp(App[int]):
@@ -141,7 +144,12 @@ class AgentevalApp(App[int]):
 
     def go(self, name: str) -> None:
         """Show a screen, making it if it was never shown."""
-        if name not in FACTORIES or name == self._shown:
+        if name not in FACTORIES:
+            return
+        # An answer that comes while a sheet (help, a question) lies over the screen: the sheet would be replaced.
+        while isinstance(self.screen, ModalScreen):
+            self.pop_screen()
+        if name == self._shown:
             return
         if not self.is_screen_installed(name):
             self.install_screen(FACTORIES[name](), name)
@@ -192,8 +200,20 @@ class AgentevalApp(App[int]):
         if isinstance(screen, FrameScreen):
             screen.ask(lambda: self.session.start(paths, options), self.watch_live, group="start")
 
-    def set_running(self, number: int) -> None:
-        """How many executions run now, for the title."""
+    def count_running(self) -> None:
+        """Look how many executions run now, for the title; while there are some, look again."""
+        self.run_worker(self._count_running(), group="running", exclusive=True, exit_on_error=False)
+
+    async def _count_running(self) -> None:
+        from agenteval_tui.runs.client import live_executions
+
+        while True:
+            self._set_running(len(await asyncio.to_thread(live_executions)))
+            if not self._executions:
+                return
+            await asyncio.sleep(COUNT_SECONDS)
+
+    def _set_running(self, number: int) -> None:
         if number != self._executions:
             self._executions = number
             if isinstance(self.screen, FrameScreen):

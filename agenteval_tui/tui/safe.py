@@ -17,6 +17,8 @@ from textual.filter import LineFilter
 from agenteval_tui.text.display import displayable, stand_in
 
 LONGEST_NOTE = 600  # characters of a notification
+MOST_ROWS = 8  # and its lines
+READING = 20  # characters a second: a long sentence stays longer
 
 _MOVES = re.compile("[\n\t]")
 
@@ -67,5 +69,8 @@ def say(app: App[Any], message: str, *, title: str = "", severity: str = "inform
     text = displayable(message)
     if len(text) > LONGEST_NOTE:
         text = text[: LONGEST_NOTE - 1] + "…"
+    rows = text.split("\n")
+    if len(rows) > MOST_ROWS:
+        text = "\n".join(rows[: MOST_ROWS - 1]) + "\n…"
     level = cast(Literal["information", "warning", "error"], severity)
-    app.notify(text, title=displayable(title), severity=level, markup=False)
+    app.notify(text, title=displayable(title), severity=level, timeout=max(5.0, len(text) / READING), markup=False)

@@ -29,6 +29,7 @@ class Session:
         self.db = db
         self._lock = threading.Lock()
         self._store: Store | None = None
+        self._looked_in: tuple[Path, ...] | None = None
 
     @property
     def store(self) -> Store:
@@ -48,16 +49,23 @@ class Session:
     def suite_paths(self) -> tuple[Path, ...]:
         """Where suites are looked for: what was given, else the current folder, else the sample suites."""
         if self.paths:
-            return self.paths
-        from agenteval_tui.suites.discover import discover
+            self._looked_in = self.paths
+        else:
+            from agenteval_tui.suites.discover import discover
 
-        here = Path.cwd()
-        return (here,) if discover([here]) else (places.bundled("sample_suites"),)
+            here = Path.cwd()
+            self._looked_in = (here,) if discover([here]) else (places.bundled("sample_suites"),)
+        return self._looked_in
+
+    @property
+    def looked_in(self) -> tuple[Path, ...]:
+        """Where suites were looked for last; walks no folder, so that a screen may ask while it paints."""
+        return self._looked_in or self.paths
 
     def on_samples(self) -> bool:
-        """Are the suites those that ship with the program?"""
+        """Are the suites those that ship with the program? Walks no folder either."""
         samples = places.bundled("sample_suites").resolve()
-        return all(path.resolve().is_relative_to(samples) for path in self.suite_paths())
+        return bool(self.looked_in) and all(path.resolve().is_relative_to(samples) for path in self.looked_in)
 
     def overview(self) -> Overview:
         """All suites with their problems and what the history knows of their tests."""

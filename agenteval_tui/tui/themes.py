@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,13 @@ def load_theme(path: Path) -> Theme:
             raise AgentevalError(
                 f"`{token}: {colour}` is no colour", where=str(path), mend="write #rrggbb, a name, or ansi_green"
             ) from error
-    return _theme(str(data.get("name") or path.stem), resolved, dark=bool(data.get("dark", True)), ansi=ansi)
+    name = str(data.get("name") or path.stem)
+    if not re.fullmatch(r"\w[\w .-]{0,39}", name):
+        # It is shown by Textual's own palette, which would pass on what it holds.
+        raise AgentevalError(
+            "a theme's name is made of letters, digits, spaces, `.`, `-` and `_`, at most 40", where=str(path)
+        )
+    return _theme(name, resolved, dark=bool(data.get("dark", True)), ansi=ansi)
 
 
 def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], list[AgentevalError]]:

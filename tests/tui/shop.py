@@ -58,7 +58,7 @@ def app_on(suites: Path, db: Path, **options: str) -> AgentevalApp:
 
 async def settle(pilot: Pilot[int], *groups: str) -> None:
     """Wait until the screen has what it asked for (watchers that never end are left alone)."""
-    endless = {"files", "watch"}
+    endless = {"files", "watch", "running"}
     for _ in range(400):
         await pilot.pause()
         waiting = [w for w in pilot.app.workers if w.is_running and w.group not in endless]

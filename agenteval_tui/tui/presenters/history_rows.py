@@ -5,9 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import cost, date_time, duration, percent
 from agenteval_tui.tui.presenters.outcomes import glyph, mark
@@ -18,34 +19,44 @@ if TYPE_CHECKING:
 PAGE = 100
 PAGES_KEPT = 30
 
-Row = TypeVar("Row")
+
+class _Numbered(Protocol):
+    @property
+    def rowid(self) -> int: ...
+
+
+Row = TypeVar("Row", bound=_Numbered)
 
 
 class PagedRows(Generic[Row]):
     """A row source over row ids of the history: pages of rows are fetched by id when they are looked at.
 
-    `fetch` reads rows by their ids, in that order; a page takes a few milliseconds.
+    `fetch` reads rows by their ids, in that order, without those that are gone; a page takes a few milliseconds.
     """
 
     def __init__(self, ids: array[int], fetch: Callable[[Sequence[int]], list[Row]]) -> None:
         self.ids = ids
         self._fetch = fetch
-        self._pages: OrderedDict[int, list[Row]] = OrderedDict()
+        self._pages: OrderedDict[int, dict[int, Row]] = OrderedDict()
 
     def count(self) -> int:
         """How many rows there are."""
         return len(self.ids)
 
     def row(self, index: int) -> Row | None:
-        """Row `index`; None when it was deleted meanwhile."""
-        number, place = divmod(index, PAGE)
+        """Row `index`; None when it was deleted meanwhile, or can't be read any more."""
+        number = index // PAGE
         page = self._pages.get(number)
         if page is None:
-            page = self._fetch(self.ids[number * PAGE : (number + 1) * PAGE])
-            self._pages[number] = page
+            try:
+                found = self._fetch(self.ids[number * PAGE : (number + 1) * PAGE])
+            except AgentevalError:
+                # Painting must go on; reading the list again says what is wrong.
+                return None
+            page = self._pages[number] = {row.rowid: row for row in found}
             while len(self._pages) > PAGES_KEPT:
                 self._pages.popitem(last=False)
-        return page[place] if place < len(page) else None
+        return page.get(self.ids[index])
 
     def key(self, index: int) -> str:
         """What the row is, for keeping the cursor."""
@@ -61,7 +72,7 @@ class PagedRows(Generic[Row]):
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index` as it is shown."""
         row = self.row(index)
-        return self.draw(row, width) if row is not None else ((" (deleted)", "dim"),)
+        return self.draw(row, width) if row is not None else fit(((" (deleted, or not readable)", "dim"),), width)
 
     def draw(self, row: Row, width: int) -> Line:
         """A row in `width` cells. Subclasses say how."""

@@ -21,9 +21,9 @@ _ORDER = ("passed", "failed", "error", "needs_review", "skipped")
 def impact_lines(impact: Impact | None, edited: bool, width: int) -> list[Line]:
     """Now and with the edit, over all stored runs that the criterion applies to; how many flip."""
     if impact is None:
-        return [((" reading the stored runs …", "dim"),)]
+        return [fit(((" reading the stored runs …", "dim"),), width)]
     if impact.total == 0:
-        return [((" no other stored run of this test yet", "dim"),)]
+        return [fit(((" no other stored run of this test yet", "dim"),), width)]
     graded = "" if impact.done == impact.total else f"{impact.done} of "
     head = f" if saved: {graded}{count(impact.total, 'run')} of {count(impact.tests, 'test')}"
     if not edited:
@@ -58,11 +58,11 @@ def _flips(impact: Impact) -> tuple[Cell, ...]:
     if not impact.flips:
         return ((" no run flips", "dim"),)
     cells: list[Cell] = []
-    for outcome in ("passed", "failed", "error"):
+    for outcome in _ORDER:
         number = impact.flipped_to(outcome)
         if number:
             verb = "run flips" if number == 1 else "runs flip"
-            cells.append((f" {number} {verb} to {outcome}", f"bold {outcome}"))
+            cells.append((f" {number} {verb} to {word(outcome)}", f"bold {token(outcome)}"))
     cells.append(("   F9 list", "dim"))
     return tuple(cells)
 
@@ -94,7 +94,7 @@ def problem_lines(
         if one.fix is not None:
             lines.append(fit(((f"     F4 {one_line(one.fix.title)}", "accent"),), width))
     if len(ordered) > most:
-        lines.append(((f"   … {len(ordered) - most} more", "dim"),))
+        lines.append(fit(((f"   … {len(ordered) - most} more", "dim"),), width))
     return lines
 
 

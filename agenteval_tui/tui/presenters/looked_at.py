@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from agenteval_tui.grading.explain import own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.text.display import displayable_map, one_line
-from agenteval_tui.transcripts.tool_text import format_with_places
-from agenteval_tui.tui.lines import Cell, Line, right, spread, wrap
+from agenteval_tui.tui.lines import Cell, Line, fit, right, spread, wrap
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.marks import STYLES, MarkKind
 from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, token, word
-from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.presenters.paragraphs import paragraph, within
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
 
 VALUE_LINES = 40
+TOOL_LINES = 400
 
 Piece = tuple[int, int, MarkKind]
 
@@ -29,23 +31,23 @@ def looked_at(
     lines: list[Line] = []
     lines += _verdict(result, width)
     lines.append(())
+    if own := own_reason(result):
+        lines += [*paragraph(own, width, "error" if result.outcome == "error" else ""), ()]
     for metric in result.metrics:
         lines += _metric(metric, width)
         lines.append(())
-    if not result.metrics and result.reason:
-        lines += [*paragraph(result.reason, width, "error" if result.outcome == "error" else ""), ()]
     if result.outcome == "failed" and not result.source:
         lines += [(("F7", "bold accent"), (" the smallest edits under which it would pass", "dim")), ()]
     lines += _value(bench, result, width)
     lines += [(), *_others(bench, criterion, others, width)]
-    return lines
+    return within(lines, width)
 
 
 def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int) -> list[Line]:
     """The formatted tool calls, with what the evidence points at marked."""
-    text, places = format_with_places(bench.transcript.tool_calls)
+    text, places = bench.tool_text
     if not text:
-        return [(("The agent called no tool.", "dim"),)]
+        return [fit((("The agent called no tool.", "dim"),), width)]
     marks: list[Piece] = []
     for evidence in _evidence(result):
         for span, style in _spans(evidence):
@@ -56,43 +58,91 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
                 if place.argument == name:
                     marks.append((place.start, place.end, style))
     head = ((count(len(bench.transcript.tool_calls), "tool call"), "bold"),)
-    return [head, (), *marked_text(text, marks, width)]
+    return within([head, (), *marked_text(text, marks, width, TOOL_LINES)], width)
 
 
-def marked_text(text: str, marks: Sequence[Piece], width: int, most: int | None = None) -> list[Line]:
+def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE_LINES) -> list[Line]:
     """Foreign text, wrapped, with pieces marked: hits underlined, misses and near misses in brackets, all coloured.
 
-    `marks` are (start, end, kind) in characters of `text`; where they overlap the first one wins.
+    `marks` are (start, end, kind) in characters of `text`; where they overlap the first one wins. Of a long text
+    `most` lines are shown: its start, or what is around the first mark that is not in it.
     """
-    shown, places = displayable_map(text)
-    flat = sorted(_shift(marks, places))
+    width = max(width, 1)
+    begin, end = _window(text, marks, width, most)
+    shown, places = displayable_map(text[begin:end])
+    shown = shown.replace("\t", " ")
+    pieces = _apart(_shift([(s - begin, e - begin, kind) for s, e, kind in marks if e >= begin and s <= end], places))
+    # Brackets take cells too.
+    spans = wrap(shown, max(width - 2, 1) if any(kind != "hit" for _, _, kind in pieces) else width)
+    first = _first_shown(spans, pieces, most)
+    lines: list[Line] = []
+    above = text.count("\n", 0, begin) + first
+    if begin or first:
+        lines.append((("… " + (count(above, "line") if above else count(begin, "character")) + " above", "dim"),))
+    next_piece = 0
+    for start, stop in spans[first : first + most]:
+        while next_piece < len(pieces) and pieces[next_piece][1] < start:
+            next_piece += 1
+        lines.append(_marked(shown, start, stop, pieces[next_piece:]))
+    below = max(len(spans) - first - most, 0) + text.count("\n", end)
+    if below or end < len(text):
+        lines.append(
+            ((f"… {count(below, 'more line') if below else count(len(text) - end, 'more character')}", "dim"),)
+        )
+    return [fit(line, width) for line in lines]
+
+
+def _window(text: str, marks: Sequence[Piece], width: int, most: int) -> tuple[int, int]:
+    """The part of a long text that is laid out: enough for `most` lines, with the mark that matters most in it."""
+    size = 2 * most * width
+    if len(text) <= size:
+        return 0, len(text)
+    matters = [start for start, _, kind in marks if kind != "hit"] or [start for start, _, _ in marks]
+    first = min(max(min(matters, default=0), 0), len(text))
+    if first < size // 2:
+        return 0, size
+    begin = first - size // 8
+    line = text.find("\n", begin, first)
+    begin = begin if line < 0 else line + 1
+    return begin, min(begin + size, len(text))
+
+
+def _first_shown(spans: Sequence[tuple[int, int]], pieces: Sequence[Piece], most: int) -> int:
+    matters = [piece for piece in pieces if piece[2] != "hit"] or pieces
+    if not matters:
+        return 0
+    row = max(bisect_right(spans, (matters[0][0], len(spans) and spans[-1][1])) - 1, 0)
+    return 0 if row < most else min(row - most // 4, len(spans) - most)
+
+
+def _apart(marks: Iterable[Piece]) -> list[Piece]:
     pieces: list[Piece] = []
     at = 0
-    for start, end, style in flat:
+    for start, end, kind in sorted(marks):
         start = max(start, at)
-        if end > start or (start == end and start >= at):
-            pieces.append((start, end, style))
+        if end >= start:
+            pieces.append((start, end, kind))
             at = max(end, at)
-    lines: list[Line] = []
-    spans = wrap(shown.replace("\t", " "), max(width, 8))
-    for first, last in spans[:most]:
-        cells: list[Cell] = []
-        at = first
-        for start, end, style in pieces:
-            if end < first or start > last or (end == first and start < first):
-                continue
-            begin, finish = max(start, first), min(end, last)
-            cells.append((shown[at:begin], ""))
-            inner = shown[begin:finish]
-            opening = "[" if start >= first and style != "hit" else ""
-            closing = "]" if end <= last and style != "hit" else ""
-            cells.append((opening + inner + closing, STYLES[style]))
-            at = finish
-        cells.append((shown[at:last], ""))
-        lines.append(tuple(cell for cell in cells if cell[0]))
-    if most is not None and len(spans) > most:
-        lines.append(((f"… {len(spans) - most} more lines", "dim"),))
-    return lines
+    return pieces
+
+
+def _marked(shown: str, first: int, last: int, pieces: Iterable[Piece]) -> Line:
+    cells: list[Cell] = []
+    at = first
+    for start, end, kind in pieces:
+        if start > last:
+            break
+        if end < first or (end == first and start < first):
+            continue
+        begin, finish = max(start, first), min(end, last)
+        cells.append((shown[at:begin], ""))
+        inner = shown[begin:finish]
+        opening = "[" if start >= first and kind != "hit" else ""
+        closing = "]" if end <= last and kind != "hit" else ""
+        cells.append((opening + inner + closing, STYLES[kind]))
+        at = finish
+    cells.append((shown[at:last], ""))
+    return tuple(cell for cell in cells if cell[0])
 
 
 def _shift(marks: Sequence[Piece], places: list[int] | None) -> list[Piece]:
@@ -157,7 +207,7 @@ def _value(bench: Workbench, result: CriterionResult, width: int) -> list[Line]:
     if result.value is None:
         return []
     rows = result.value.count("\n") + 1 if result.value else 0
-    title = f"{result.prototype_class or 'value'} → " + (count(rows, "line") if rows else "empty text")
+    title = f"{one_line(result.prototype_class, 40) or 'value'} → " + (count(rows, "line") if rows else "empty text")
     marks: list[Piece] = []
     for evidence in _evidence(result):
         for span, style in _spans(evidence):
@@ -202,7 +252,8 @@ def _others(bench: Workbench, criterion: int, others: Sequence[CriterionResult],
         start: list[Cell] = [(f"{sign} ", "accent"), mark(one.outcome), (" ", ""), (one_line(one.criterion), "")]
         if one.source:
             start.append((f"  {one_line(one.source)}", "dim"))
-        tail: list[Cell] = [(f" {one.severity}", "dim")] if one.severity != "error" and not one.source else []
+        severity = one_line(one.severity, 12)
+        tail: list[Cell] = [(f" {severity}", "dim")] if one.severity != "error" and not one.source else []
         if one.score is not None:
             tail.append((right(f"{one.score:.2f}", 6), "dim"))
         lines.append(spread(start, tail, width))

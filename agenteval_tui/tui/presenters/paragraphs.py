@@ -6,21 +6,35 @@ from collections.abc import Iterable
 
 from agenteval_tui.text.display import displayable
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.lines import Line, left, wrap
+from agenteval_tui.tui.lines import Line, fit, left, wrap
+from agenteval_tui.tui.presenters.figures import count
 
 LABEL = 11
+LONGEST = 8_000
+"""Characters of one paragraph that are shown: what takes longer to lay out would hold the keyboard."""
 
 
 def paragraph(text: str, width: int, style: str = "", indent: int = 0) -> list[Line]:
-    """Foreign or own text, wrapped."""
-    shown = displayable(text).expandtabs(4)
-    space = " " * indent
-    return [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - indent, 8))]
+    """Foreign or own text, wrapped; of a very long one the start, and how much more there is."""
+    shown = displayable(text[:LONGEST]).expandtabs(4)
+    space = " " * min(indent, max(width - 8, 0))
+    lines: list[Line] = [((space, ""), (shown[a:b], style)) for a, b in wrap(shown, max(width - len(space), 1))]
+    if len(text) > LONGEST:
+        lines.append(fit(((space, ""), (f"… {count(len(text) - LONGEST, 'more character')}", "dim")), width))
+    return lines
+
+
+def within(lines: Iterable[Line], width: int) -> list[Line]:
+    """The lines, none wider than `width` cells."""
+    return [fit(line, width) for line in lines]
 
 
 def labelled(label: str, text: str, width: int, *, label_style: str = "dim", style: str = "") -> list[Line]:
     """`label      text`, the text wrapped beside its label."""
     lines: list[Line] = []
+    if width < 2 * LABEL:
+        # No room for two columns: the label over its text.
+        return [fit(((label, label_style),), width), *paragraph(text, width, style)]
     for line in paragraph(text, width - LABEL, style):
         lines.append(((left("" if lines else label, LABEL), label_style), *line))
     return lines

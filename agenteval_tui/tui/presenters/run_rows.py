@@ -10,9 +10,9 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.lines import Cell, Line, fit, left
-from agenteval_tui.tui.presenters.figures import clock, cost, duration
+from agenteval_tui.tui.presenters.figures import clock, cost, count, duration
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, word
-from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled
+from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled, within
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.events import StreamPart
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from agenteval_tui.transcripts.model import Transcript
 
 RESULT_LINES = 4
+PARTS = 50
+"""Parts of a stored transcript that are shown: as many as of one that streams."""
 
 
 class RunGrid:
@@ -177,9 +179,11 @@ def run_lines(run: RunView, width: int, stored: Sequence[StreamPart] = ()) -> li
     `stored` are its parts out of the history, for a run that ended and of which the view has dropped them.
     """
     lines: list[Line] = []
-    if run.dropped and not stored:
-        lines.append(((f"… {run.dropped} earlier parts; enter opens the whole transcript", "dim"),))
-    for part in stored or run.parts:
+    parts = stored[-PARTS:] or run.parts
+    dropped = len(stored) - len(parts) if stored else run.dropped
+    if dropped:
+        lines.append(((f"… {count(dropped, 'earlier part')}; enter opens the whole transcript", "dim"),))
+    for part in parts:
         lines += _part(part, width)
     if not run.ended and run.status == "running" and run.parts and run.parts[-1].kind == "text":
         lines[-1] = (*lines[-1], ("▌" if UNICODE else "_", "running"))
@@ -193,7 +197,7 @@ def run_lines(run: RunView, width: int, stored: Sequence[StreamPart] = ()) -> li
         lines.append(())
         for name, why in run.failed:
             lines += labelled(f"{glyph('failed')} fails", f"{name}: {why}", width, label_style="failed", style="")
-    return lines
+    return within(lines, width)
 
 
 def parts_of(transcript: Transcript) -> list[StreamPart]:

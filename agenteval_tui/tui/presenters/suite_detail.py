@@ -12,7 +12,7 @@ from agenteval_tui.text.problems import Problem
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import age, cost, count, duration, percent
 from agenteval_tui.tui.presenters.outcomes import glyph, mark, word
-from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled, paragraph
+from agenteval_tui.tui.presenters.paragraphs import LABEL, LONGEST, labelled, paragraph, within
 from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary, outcome_of
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ def detail(node: Node | None, runs: Sequence[RunRow], now_ms: int, width: int) -
     if node is None:
         return []
     if node.kind == "suite":
-        return _suite(node, width)
+        return within(_suite(node, width), width)
     if node.kind == "criterion":
-        return _criterion(node, runs, now_ms, width)
-    return _test(node, runs, now_ms, width)
+        return within(_criterion(node, runs, now_ms, width), width)
+    return within(_test(node, runs, now_ms, width), width)
 
 
 def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
@@ -47,7 +47,11 @@ def _suite(node: Node, width: int) -> list[Line]:
     loaded = node.suite.loaded
     suite = loaded.suite
     lines: list[Line] = [
-        spread(((one_line(suite.name if suite else loaded.path.name), "bold"),), ((loaded.path.name, "dim"),), width)
+        spread(
+            ((one_line(suite.name if suite else loaded.path.name), "bold"),),
+            ((one_line(loaded.path.name, 60), "dim"),),
+            width,
+        )
     ]
     if suite and suite.description:
         lines += [(), *paragraph(suite.description, width)]
@@ -95,7 +99,7 @@ def _test(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> list[L
 
 
 def _heading(node: Node, test: Test, width: int) -> list[Line]:
-    place = f"{node.suite.loaded.path.name}:{node.suite.loaded.line_of(test.id, node.criterion)}"
+    place = _place(node, test)
     state = outcome_of(node.suite.summaries.get(test.id))
     start: tuple[Cell, ...] = ((one_line(test.id), "bold"),)
     if state:
@@ -104,6 +108,10 @@ def _heading(node: Node, test: Test, width: int) -> list[Line]:
     if test.name and test.name != test.id:
         lines += paragraph(test.name, width)
     return lines
+
+
+def _place(node: Node, test: Test) -> str:
+    return f"{one_line(node.suite.loaded.path.name, 60)}:{node.suite.loaded.line_of(test.id, node.criterion)}"
 
 
 def _prompt(test: Test) -> str:
@@ -176,7 +184,7 @@ def _criterion(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> l
     assert test is not None
     assert node.criterion is not None
     criterion = test.criteria[node.criterion]
-    place = f"{node.suite.loaded.path.name}:{node.suite.loaded.line_of(test.id, node.criterion)}"
+    place = _place(node, test)
     seen = criterion_summary(node)
     start: tuple[Cell, ...] = ((one_line(criterion.name), "bold"),)
     if seen:
@@ -225,9 +233,13 @@ def config_lines(text: str, width: int) -> list[Line]:
                 rows[-1].append((displayable(part).expandtabs(4), style))
 
     at = 0
+    more = len(text) - LONGEST
+    text = text[:LONGEST]
     for one in tokenize(text):
         add(text[at : one.start], "")
         add(text[one.start : one.end], styles.get(one.kind, "dim"))
         at = one.end
     add(text[at:], "")
+    if more > 0:
+        rows.append([(f"… {count(more, 'more character')}", "dim")])
     return [fit(row, width) for row in rows]

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.events import ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
@@ -73,6 +74,14 @@ class HistoryScreen(FrameScreen):
 
         def then(row: ExecutionRow) -> None:
             self._execution = row
+            # What was searched or filtered before was searched in other runs.
+            self._text = ""
+            self._failed_only = False
+            box = self.query_one("#search", Input)
+            with box.prevent(Input.Changed):
+                box.value = ""
+            box.display = False
+            self.query_one("#list", VirtualList).focus()
             self.reload()
 
         self.ask(lambda: session.store.execution(execution), then, group="list")
@@ -151,7 +160,7 @@ class HistoryScreen(FrameScreen):
         noun = "run" if self._showing_runs else "execution"
         left: list[Cell] = []
         if self._text:
-            left.append((f"“{self._text}”", ""))
+            left.append((f"“{one_line(self._text, 40)}”", ""))
         if self._failed_only:
             left.append(("  not passed", "failed"))
         return tuple(left), ((count(self._rows.count(), noun), "dim"),)
@@ -178,8 +187,12 @@ class HistoryScreen(FrameScreen):
         run = rows.row(index)
         if run is not None:
             # Next and previous go through what stands around it in this list.
-            around = [rows.row(i) for i in range(max(index - 250, 0), min(index + 250, rows.count()))]
-            self.agenteval.inspect(run.id, runs=[one.id for one in around if one is not None])
+            ids, opened, session = rows.ids[max(index - 250, 0) : index + 250], run.id, self.agenteval.session
+            self.ask(
+                lambda: [one.id for one in session.store.run_rows(ids)],
+                lambda around: self.agenteval.inspect(opened, runs=around),
+                group="around",
+            )
 
     def step_back(self) -> bool:
         box = self.query_one("#search", Input)
@@ -192,6 +205,8 @@ class HistoryScreen(FrameScreen):
             self._execution = None
         elif self._runs_of_all:
             self._runs_of_all = False
+        elif self._failed_only:
+            self._failed_only = False
         else:
             return False
         self.reload()

@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus, Resize
+from textual.timer import Timer
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
@@ -43,6 +44,8 @@ PANES = ("transcript", "looked", "config")
 DRAW_SECONDS = 0.05
 PRELOAD_SECONDS = 0.02
 AROUND = 500
+SEARCH_SECONDS = 0.2
+SEARCHED_AT_ONCE = 200_000
 FLIPS_LISTED = 500
 
 DraftKey = tuple[str, str, str, int]
@@ -101,6 +104,7 @@ class InspectScreen(FrameScreen):
         self._editing: DraftKey | None = None
         self._saved_text = ""
         self._busy: asyncio.Future[Any] | None = None
+        self._search_timer: Timer | None = None
         self._show_tools = False
         self._raw = False
         self._pane = "transcript"
@@ -564,7 +568,17 @@ class InspectScreen(FrameScreen):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search while typing."""
-        self.query_one("#transcript", TranscriptView).search(event.value)
+        if self._search_timer is not None:
+            self._search_timer.stop()
+        # Of a long transcript only what is typed in the end is looked for.
+        long = self._bench is not None and self._bench.characters > SEARCHED_AT_ONCE
+        if long and event.value:
+            self._search_timer = self.set_timer(SEARCH_SECONDS, partial(self._search, event.value))
+        else:
+            self._search(event.value)
+
+    def _search(self, words: str) -> None:
+        self.query_one("#transcript", TranscriptView).search(words)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter: the next hit."""
@@ -606,7 +620,7 @@ class InspectScreen(FrameScreen):
             if text:
                 editor.replace_all(text)
 
-        self.app.push_screen(RelaxScreen(bench, self._criterion, editor.text), chosen)
+        self.app.push_screen(RelaxScreen(bench, self._criterion, editor.text, self._alone), chosen)
 
     def action_revert(self) -> None:
         bench = self._bench

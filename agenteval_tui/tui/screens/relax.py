@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -12,13 +11,17 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, spread
+from agenteval_tui.tui.safe import say
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.relaxing import Suggestion
     from agenteval_tui.analysis.workbench import Workbench
+
+Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 def suggestion_line(suggestion: Suggestion, width: int) -> Line:
@@ -52,8 +55,10 @@ class RelaxScreen(ModalScreen[str]):
     CSS_PATH = "relax.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f7", "dismiss('')", "close", show=False)]
 
-    def __init__(self, bench: Workbench, criterion: int, text: str) -> None:
+    def __init__(self, bench: Workbench, criterion: int, text: str, alone: Alone) -> None:
+        """`alone` does a piece of work in the one thread that uses the workbench."""
         super().__init__()
+        self._alone = alone
         self._bench = bench
         self._criterion = criterion
         self._config = text
@@ -88,14 +93,20 @@ class RelaxScreen(ModalScreen[str]):
         rows = self.query_one("#relaxations", VirtualList)
         counting = self._bench.relaxations(self._criterion, self._config)
         # Finding them takes up to some tenths of a second: not on the loop that reads the keys.
-        self._suggestions = await asyncio.to_thread(lambda: next(counting, ()))
+        try:
+            self._suggestions = await self._alone(lambda: next(counting, ()))
+        except AgentevalError as error:
+            say(self.app, str(error), severity="error")
+            return
         rows.set_empty(
             [(("  No small edit makes it pass.", ""),), (("  The answer is far from what is asked.", "dim"),)]
         )
         rows.set_source(_Rows(self._suggestions))
-        for _ in counting:
-            rows.refresh_rows()
-            await asyncio.sleep(0)
+        try:
+            while await self._alone(lambda: next(counting, None)) is not None:
+                rows.refresh_rows()
+        except AgentevalError as error:
+            say(self.app, str(error), severity="error")
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Put this one into the editor."""

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
@@ -47,6 +48,7 @@ class RunScreen(FrameScreen):
         self._cancel_asked = False
         self._choosing = -1
         self._composed = False
+        self._lost = False
         self._stored: dict[str, list[StreamPart]] = {}
 
     def compose(self) -> ComposeResult:
@@ -81,6 +83,16 @@ class RunScreen(FrameScreen):
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
 
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Come back: to an execution that was left, or to one that somebody else began meanwhile."""
+        self._dirty.add("")
+        if not self._composed or self._attachment is not None:
+            return
+        if self._view is None:
+            self._find_live()
+        elif self._live is not None and self._view.ended is None and not self._lost:
+            self.attach(self._live)
+
     def _find_live(self) -> None:
         from agenteval_tui.runs.client import live_executions
 
@@ -97,7 +109,8 @@ class RunScreen(FrameScreen):
             return
         self._follow = True
         self._cancel_asked = False
-        self.run_worker(self._watch(live), group="watch", exclusive=True, exit_on_error=False)
+        self._lost = False
+        self.run_worker(self._watch(live), group="watch", exclusive=True, exit_on_error=False, name="watching")
 
     async def _watch(self, live: Live) -> None:
         from agenteval_tui.runs.client import attach
@@ -107,7 +120,9 @@ class RunScreen(FrameScreen):
             attachment = await attach(live)
         except AgentevalError:
             # It was over before we came: its runs are in the history.
-            self.agenteval.show_execution(live.execution)
+            self._lost = True
+            if self.is_current:
+                self.agenteval.show_execution(live.execution)
             return
         view = ExecutionView()
         self._attachment = attachment
@@ -120,8 +135,11 @@ class RunScreen(FrameScreen):
         except AgentevalError as error:
             self.agenteval.say_error(error)
         finally:
-            self._attachment = None
+            # Another one may be watched already.
+            if self._attachment is attachment:
+                self._attachment = None
             await attachment.close()
+        self._lost = view.ended is None
         self._dirty.add("")
         self.query_one("#keys", LineBlock).show(self._key_lines)
         self._say_end(view)
@@ -139,10 +157,10 @@ class RunScreen(FrameScreen):
         cells = self.query_one("#cells", VirtualList)
         cells.set_source(self._grid, keep_key=self._grid.key(0) if self._grid.count() else None)
         self.query_one("#keys", LineBlock).show(self._key_lines)
-        self.agenteval.set_running(1)
+        self.agenteval.count_running()
 
     def _say_end(self, view: ExecutionView) -> None:
-        self.agenteval.set_running(0)
+        self.agenteval.count_running()
         if view.ended is None:
             self.agenteval.say(
                 "The execution went away without an end; the history has what ended.", severity="warning"
@@ -161,7 +179,7 @@ class RunScreen(FrameScreen):
         view, grid = self._view, self._grid
         if view is None or grid is None or not self.is_current:
             return
-        running = view.ended is None
+        running = self._watching
         if not self._dirty and not running:
             return
         dirty, self._dirty = self._dirty, set()
@@ -183,6 +201,11 @@ class RunScreen(FrameScreen):
         flying = view.in_flight()
         if flying:
             self._choose(flying[-1].ref.run)
+
+    @property
+    def _watching(self) -> bool:
+        """Does what is shown still change by itself?"""
+        return self._view is not None and self._view.ended is None and not self._lost
 
     @property
     def _chosen(self) -> str:
@@ -231,12 +254,13 @@ class RunScreen(FrameScreen):
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._view is None:
             return (), ()
-        name: Line = ((f"{self._view.title}  ", ""),) if width >= 100 else ()
-        return (*name, *status_cells(self._view, width)), ()
+        name: Line = ((f"{one_line(self._view.title, 40)}  ", ""),) if width >= 100 else ()
+        lost: Line = (("  went away; the history has what ended", "error"),) if self._lost else ()
+        return (*name, *status_cells(self._view, width), *lost), ()
 
     def keys(self) -> list[tuple[str, str, str]]:
         keys = super().keys()
-        if self._view is not None and self._view.ended is not None:
+        if self._view is not None and not self._watching:
             over = ("pause", "cancel", "more", "less", "follow")
             keys = [key for key in keys if key[2] not in over]
             keys[1:1] = [("l", "next run", "next_cell"), ("1", "suites", "app.go('suites')")]
@@ -299,9 +323,9 @@ class RunScreen(FrameScreen):
             self.agenteval.say("Nothing has failed.")
             return
         self._follow = False
-        order = [run for run in view.runs if run in set(view.failures)]
-        now = list(view.runs).index(self._chosen) if self._chosen in view.runs else -1
         places = {run: place for place, run in enumerate(view.runs)}
+        order = sorted(view.failures, key=places.__getitem__)
+        now = places.get(self._chosen, -1)
         self._choose(next((run for run in order if places[run] > now), order[0]))
         self._draw_run()
 
@@ -309,18 +333,19 @@ class RunScreen(FrameScreen):
         self._follow = True
 
     def action_pause(self) -> None:
-        if self._view is not None and self._view.ended is None:
+        if self._view is not None and self._watching:
             self._send("resume" if self._view.paused else "pause")
 
     def action_cancel(self) -> None:
         view = self._view
-        if view is None or view.ended is not None:
+        if view is None or not self._watching:
             return
         if not self._cancel_asked:
             self._cancel_asked = True
             self.agenteval.say("Press c again to cancel the execution; what has ended stays in the history.")
             self.set_timer(4.0, self._forget_cancel)
             return
+        self.agenteval.say("Cancelling …")
         self._send("cancel")
 
     def _forget_cancel(self) -> None:

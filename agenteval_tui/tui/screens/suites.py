@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +15,7 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
@@ -107,18 +108,18 @@ class SuitesScreen(FrameScreen):
             self.run_worker(self._watch_files(), group="files", exit_on_error=False)
             for notice in self.agenteval.session.notices:
                 self.agenteval.say(notice, severity="warning")
-        self.ask(_count_running, self.agenteval.set_running, group="running")
+        self.agenteval.count_running()
 
     async def _watch_files(self) -> None:
         from agenteval_tui.suites.watch import watch
 
-        async for _changed in watch(self.agenteval.session.suite_paths()):
+        async for _changed in watch(self.agenteval.session.looked_in):
             self.reload()
 
     def _empty(self) -> list[Line]:
         if self._tree is not None and self._tree.query:
             return [(), (("  Nothing matches the filter.", ""),), (("  esc clears it.", "dim"),)]
-        places = ", ".join(str(path) for path in self.agenteval.session.suite_paths())
+        places = one_line(", ".join(str(path) for path in self.agenteval.session.looked_in))
         return [
             (),
             (("  No suites in ", ""), (places, "bold")),
@@ -166,13 +167,18 @@ class SuitesScreen(FrameScreen):
         runs = self._runs.get(_test_key(node), ()) if node else ()
         self._draw_detail(node, runs)
         if node is not None and node.test is not None and _test_key(node) not in self._runs:
-            key, test = node.suite.loaded.key, node.test.id
-            store = self.agenteval.session
-            self.ask(
-                lambda: store.store.runs_of_test(key, test, LAST_RUNS),
-                lambda rows: self._got_runs(node, rows),
-                group="runs",
-            )
+            self._ask_runs(node, lambda: None)
+
+    def _ask_runs(self, node: Node, then: Callable[[], None]) -> None:
+        assert node.test is not None
+        key, test = node.suite.loaded.key, node.test.id
+        session = self.agenteval.session
+
+        def got(rows: Sequence[RunRow]) -> None:
+            self._got_runs(node, rows)
+            then()
+
+        self.ask(lambda: session.store.runs_of_test(key, test, LAST_RUNS), got, group="runs")
 
     def _got_runs(self, node: Node, rows: Sequence[RunRow]) -> None:
         self._runs[_test_key(node)] = rows
@@ -311,8 +317,20 @@ class SuitesScreen(FrameScreen):
         if node is None:
             return
         if node.test is None:
-            self.action_toggle_fold()
+            if edit:
+                self.agenteval.say("Choose a test or one of its criteria to edit its config; o opens the whole file.")
+            else:
+                self.action_toggle_fold()
             return
+        runs = self._runs.get(_test_key(node))
+        if runs is None:
+            # Faster than the history answers: go there when it has.
+            self._ask_runs(node, lambda: self._inspect_node(node, edit=edit))
+            return
+        self._inspect_node(node, edit=edit)
+
+    def _inspect_node(self, node: Node, *, edit: bool) -> None:
+        assert node.test is not None
         runs = self._runs.get(_test_key(node), ())
         if not runs:
             self.agenteval.say(f"{node.test.id} was not run yet: press r to run it.")
@@ -325,12 +343,16 @@ class SuitesScreen(FrameScreen):
         node = self._node
         if node is None:
             return
-        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+        try:
+            editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+        except ValueError as error:
+            self.agenteval.say_error(AgentevalError(f"$EDITOR can't be read: {error}", mend="close its quotes"))
+            return
         if not editor:
             self.agenteval.say_error(AgentevalError("no editor is set", mend="set $EDITOR, for example to vim"))
             return
         line = node.suite.loaded.line_of(node.test.id if node.test else None, node.criterion)
-        command = [*shlex.split(editor), f"+{line}", str(node.suite.loaded.path)]
+        command = [*editor, f"+{line}", str(node.suite.loaded.path)]
         try:
             with self.app.suspend():
                 subprocess.run(command, check=False)  # noqa: S603  the person's own editor
@@ -349,9 +371,3 @@ def _name(node: Node) -> str:
 
 def _test_key(node: Node | None) -> str:
     return "" if node is None or node.test is None else f"{node.suite.loaded.key}\x1f{node.test.id}"
-
-
-def _count_running() -> int:
-    from agenteval_tui.runs.client import live_executions
-
-    return len(live_executions())
