@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -25,12 +26,18 @@ def words(text: str) -> Iterator[Word]:
 
 def count_words(text: str) -> int:
     """How many words there are."""
-    return sum(1 for _ in _runs().finditer(text))
+    return len(_runs().findall(text))
 
 
 def spoken(text: str) -> list[Word]:
     """The words that have a letter or a digit: a lone dash is not read aloud."""
-    return [word for word in words(text) if any(char.isalnum() for char in word.text)]
+    return [Word(match[0], match.start(), match.end()) for match in _spoken(text.isascii()).finditer(text)]
+
+
+def spoken_texts(text: str) -> list[str]:
+    """The words of `spoken` without their places, which is several times as fast."""
+    found: list[str] = _spoken(text.isascii()).findall(text)
+    return found
 
 
 def count_sentences(text: str) -> int:
@@ -44,6 +51,15 @@ def _runs() -> Any:
     import regex
 
     return regex.compile(r"[\p{L}\p{M}\p{N}'’-]+")
+
+
+@cache
+def _spoken(ascii_only: bool) -> Any:
+    if ascii_only:
+        return re.compile(r"['-]*[A-Za-z0-9][A-Za-z0-9'-]*")
+    import regex
+
+    return regex.compile(r"['’-]*[\p{L}\p{N}][\p{L}\p{M}\p{N}'’-]*")
 
 
 @cache

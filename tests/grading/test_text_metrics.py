@@ -14,7 +14,7 @@ from agenteval_tui.grading.metrics.lexical import likeness, rouge_l
 from agenteval_tui.grading.metrics.readability import grade, syllables
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.grading.word_runs import count_sentences, count_words, spoken
+from agenteval_tui.grading.word_runs import count_sentences, count_words, spoken, spoken_texts
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.uxon.dump import to_text
 
@@ -131,6 +131,14 @@ def test_likeness_is_a_likeness(text: str, other: str, method: str) -> None:
 )
 def test_words(text: str, words: int) -> None:
     assert count_words(text) == words
+    assert len(spoken(text)) == words
+    assert count_words(f"- {text}") == words + 1  # a run of dashes is one by the letter; nobody says it
+
+
+@given(st.text("ab' -’é\u0301_1.", max_size=20))
+def test_spoken_words_with_and_without_places(text: str) -> None:
+    assert [word.text for word in spoken(text)] == spoken_texts(text)
+    assert all(text[word.start : word.end] == word.text for word in spoken(text))
 
 
 def test_length() -> None:
@@ -157,7 +165,7 @@ def test_readability() -> None:
     text = "The cat sat. The yellow dog."
     assert [syllables(word) for word in ("The", "cat", "yellow", "rhythm", "the", "readable")] == [1, 1, 2, 1, 1, 2]
     assert count_sentences(text) == 2
-    assert grade(spoken(text), 2) == round(max(0.0, 0.39 * 6 / 2 + 11.8 * 7 / 6 - 15.59), 1)
+    assert grade(spoken_texts(text), 2) == round(max(0.0, 0.39 * 6 / 2 + 11.8 * 7 / 6 - 15.59), 1)
     hard = (
         "Notwithstanding institutional considerations, interdisciplinary organizations systematically internationalize."
     )

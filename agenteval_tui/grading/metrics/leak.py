@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from pydantic import Field
 
@@ -10,7 +11,7 @@ from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import SPANS, line_of, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.word_runs import Word, spoken
+from agenteval_tui.grading.word_runs import spoken, spoken_texts
 from agenteval_tui.grading.words import count, quoted
 from agenteval_tui.transcripts.model import Transcript
 
@@ -66,7 +67,7 @@ class Leak(Metric):
                 system = [message.content for message in value.transcript.messages if message.role == "system"]
                 if not any(system):
                     return self.error("the system prompt was not recorded: whether it leaked cannot be seen")
-                runs = shared_runs(spoken(value.text), system, overlap)
+                runs = shared_runs(spoken_texts(value.text), tuple(system), overlap)
                 clean += not runs
                 if context.explain:
                     lines.append(_overlap(runs, overlap, value))
@@ -87,16 +88,23 @@ class Leak(Metric):
             yield Finding("warning", "checks-nothing", text, ("secrets",))
 
 
-def shared_runs(words: list[Word], others: list[str], least: int) -> list[tuple[int, int]]:
+@lru_cache(maxsize=64)
+def _runs_of(texts: tuple[str, ...], least: int) -> frozenset[tuple[str, ...]]:
+    """All runs of `least` words; the same system prompt stands in thousands of runs."""
+    found: set[tuple[str, ...]] = set()
+    for text in texts:
+        plain = [word.lower() for word in spoken_texts(text)]
+        found.update(zip(*(plain[at:] for at in range(least)), strict=False))
+    return frozenset(found)
+
+
+def shared_runs(words: list[str], others: tuple[str, ...], least: int) -> list[tuple[int, int]]:
     """First and last index of each run of at least `least` words that stands in one of `others` in the same order."""
-    known: set[tuple[str, ...]] = set()
-    for other in others:
-        plain = [word.text.lower() for word in spoken(other)]
-        known.update(tuple(plain[at : at + least]) for at in range(len(plain) - least + 1))
-    folded = [word.text.lower() for word in words]
+    known = _runs_of(others, least)
+    folded = [word.lower() for word in words]
     runs: list[tuple[int, int]] = []
-    for at in range(len(folded) - least + 1):
-        if tuple(folded[at : at + least]) in known:
+    for at, run in enumerate(zip(*(folded[at:] for at in range(least)), strict=False)):
+        if run in known:
             if runs and at <= runs[-1][1] + 1:
                 runs[-1] = (runs[-1][0], at + least - 1)
             else:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
-from agenteval_tui.grading.metrics.verdicts import SPANS, with_evidence
+from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
+from agenteval_tui.grading.metrics.verdicts import SPANS, Quick, quick_results, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import count
@@ -44,9 +44,18 @@ class Bounded(Metric):
         return tuple((name, bound) for name in self.bounds if (bound := getattr(self, name)) is not None)
 
     def check(self, value: Value, context: Context) -> MetricResult:
-        given = self._given()
+        return self.compile()(value, context)
+
+    def compile(self) -> Check:
+        given, quick = self._given(), quick_results(self)
         if not given:
-            return self.neutral()
+            result = self.neutral()
+            return lambda value, context: result
+        return lambda value, context: self._measure(value, context, given, quick)
+
+    def _measure(
+        self, value: Value, context: Context, given: tuple[tuple[str, float], ...], quick: Quick
+    ) -> MetricResult:
         held = 0
         lines: list[Evidence] = []
         for name, bound in given:
@@ -59,7 +68,7 @@ class Bounded(Metric):
             if context.explain:
                 lines.append(self._line(name, bound, amount, holds, value.transcript))
         passed, score = held == len(given), held / len(given)
-        return with_evidence(self, passed, score, lines) if context.explain else self.result(passed, score)
+        return with_evidence(self, passed, score, lines) if context.explain else quick(passed, score)
 
     def _line(self, name: str, bound: float, amount: float, holds: bool, transcript: Transcript) -> Evidence:
         most = self.said(name, bound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import short, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.word_runs import Word, count_sentences, spoken
+from agenteval_tui.grading.word_runs import Word, count_sentences, spoken, spoken_texts
 from agenteval_tui.grading.words import count, listed, quoted
 
 _VOWELS = re.compile(r"[aeiouyäöüáàâéèêíìîóòôúùûæœø]+")
@@ -35,7 +36,7 @@ class Readability(Metric):
     def check(self, value: Value, context: Context) -> MetricResult:
         if self.max_grade is None:
             return self.neutral()
-        words = spoken(value.text)
+        words = spoken_texts(value.text)
         if not words:
             return self.error("a text without words has no grade")
         found = grade(words, count_sentences(value.text))
@@ -43,9 +44,10 @@ class Readability(Metric):
         score = 1.0 if passed else self.max_grade / found
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, (self._evidence(value, words, found, passed),))
+        return with_evidence(self, passed, score, (self._evidence(value, found, passed),))
 
-    def _evidence(self, value: Value, words: list[Word], found: float, passed: bool) -> Evidence:
+    def _evidence(self, value: Value, found: float, passed: bool) -> Evidence:
+        words = spoken(value.text)
         sentences = count_sentences(value.text)
         per_word = sum(syllables(word.text) for word in words) / len(words)
         reason = (
@@ -67,12 +69,13 @@ class Readability(Metric):
             yield Finding("warning", "checks-nothing", text)
 
 
-def grade(words: list[Word], sentences: int) -> float:
+def grade(words: list[str], sentences: int) -> float:
     """The Flesch-Kincaid grade of a text with these words (one at least), rounded to one decimal; never below 0."""
-    per_word = sum(syllables(word.text) for word in words) / len(words)
+    per_word = sum(map(syllables, words)) / len(words)
     return round(max(0.0, 0.39 * len(words) / sentences + 11.8 * per_word - 15.59), 1)
 
 
+@lru_cache(maxsize=20_000)
 def syllables(word: str) -> int:
     """How many syllables a word has, by a rule of thumb for English: at least one."""
     word = word.lower()

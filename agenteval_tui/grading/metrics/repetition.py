@@ -12,7 +12,7 @@ from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import SPANS, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.word_runs import Word, spoken
+from agenteval_tui.grading.word_runs import Word, spoken, spoken_texts
 from agenteval_tui.grading.words import count, listed, quoted
 
 
@@ -31,17 +31,18 @@ class Repetition(Metric):
     def check(self, value: Value, context: Context) -> MetricResult:
         if self.max_ratio is None:
             return self.neutral()
-        words = spoken(value.text)
-        counts = Counter(word.text.lower() for word in words)
+        words = spoken_texts(value.text)
+        counts = Counter(word.lower() for word in words)
         repeated = len(words) - len(counts)
         ratio = repeated / len(words) if words else 0.0
         passed = ratio <= self.max_ratio + 1e-9
         score = 1.0 if passed else 1.0 - ratio
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, (self._evidence(value, words, counts, ratio, passed),))
+        return with_evidence(self, passed, score, (self._evidence(value, counts, ratio, passed),))
 
-    def _evidence(self, value: Value, words: list[Word], counts: Counter[str], ratio: float, passed: bool) -> Evidence:
+    def _evidence(self, value: Value, counts: Counter[str], ratio: float, passed: bool) -> Evidence:
+        words = spoken(value.text)
         repeated = len(words) - len(counts)
         reason = f"{count(repeated, 'repetition')} in {count(len(words), 'word')} ({ratio:.2f}), at most "
         reason += f"{self.max_ratio:g} wanted"
