@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,3 +149,10 @@ def test_importing_the_package_loads_no_models() -> None:
         "assert 'pydantic' not in sys.modules and 'rapidfuzz' not in sys.modules and 'regex' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[2])
+
+
+def test_the_built_in_list_is_what_the_package_declares() -> None:
+    root = Path(__file__).resolve().parents[2]
+    declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]
+    for group in (registry.PROTOTYPES, registry.METRICS):
+        assert declared[group] == registry._BUILT_IN[group]

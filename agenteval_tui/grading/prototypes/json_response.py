@@ -150,7 +150,7 @@ def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span
             read_json(text[start:end])
         except NotJsonError as inside:
             at = start + inside.position
-            reason = f"the code block is no JSON: {inside.message} of it"
+            reason = f"the code block is no JSON: {inside.message}"
             return NothingExtracted(reason, _spans(transcript, start, end), _spans(transcript, at, min(at + 1, end)))
         except UnreadableJsonError as unreadable:
             return NothingExtracted(str(unreadable), searched)
