@@ -114,7 +114,7 @@ def test_poor_terminals_get_their_own_colours(suites: Path, term: str) -> None:
 
 def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> None:
     slow = suites / "shop-sql.suite.yaml"
-    slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 4,"), encoding="utf-8")
+    slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 12,"), encoding="utf-8")
     with start(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")
         terminal.send("jr")

@@ -30,8 +30,11 @@ class Terminal:
         self._stream = pyte.Stream(self.screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.written = bytearray()
+        size = struct.pack("HHHH", rows, columns, 0, 0)
+        # COLUMNS and LINES (test runners set them) would be believed before the terminal's own size.
+        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         environment = {
-            **os.environ,
+            **inherited,
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "TEXTUAL_ANIMATIONS": "none",
@@ -42,10 +45,10 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
+                fcntl.ioctl(0, termios.TIOCSWINSZ, size)
                 os.execvpe(argv[0], argv, environment)
             finally:
                 os._exit(127)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def __enter__(self) -> Terminal:
         return self
