@@ -72,6 +72,11 @@ def option_problems(name: str, config: Mapping[str, Any]) -> list[tuple[str, str
     """
     from agenteval_tui.agents import options
 
+    if config.get("kind") not in kinds():
+        from agenteval_tui.agents.embedders.registry import embedder_kinds
+
+        if config.get("kind") in embedder_kinds():
+            return []  # it gives embeddings and no answers: `make_embedder` checks its options
     try:
         known = _OPTIONS.get(str(config.get("kind")))
         model = _attribute(known) if known else getattr(_class_of(name, config), "options_model", None)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui import places
+from agenteval_tui.analysis.lint_respondents import respondent_problems
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import LoadedSuite, load_suite
@@ -127,6 +128,7 @@ def _test(loaded: LoadedSuite, suite: Suite, test: Test, user_agents: Mapping[st
         yield from _templates(loaded, test, node)
     for number, _ in enumerate(test.criteria):
         yield from _criterion(loaded, test, number)
+        yield from respondent_problems(loaded, suite, test, number, user_agents)
 
 
 def _templates(loaded: LoadedSuite, test: Test, node: Node) -> Iterator[Problem]:

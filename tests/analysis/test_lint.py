@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,46 @@ def test_the_sample_suites_are_right() -> None:
     loaded, problems = check_suites([places.bundled("sample_suites")])
     assert loaded
     assert problems == []
+
+
+def test_judges_and_embedders_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "judged.suite.yaml"
+    path.write_text(
+        textwrap.dedent(
+            """\
+            name: Judged
+            agent: shop
+            agents:
+              shop: {kind: demo}
+              strict: {kind: openai, model: m}
+            tests:
+              - id: t
+                name: T
+                prompt: hi
+                criteria:
+                  - name: C
+                    prototype_class: TextResponse
+                    expected_value: hi
+                    config_uxon: |
+                      {
+                        "metrics": [
+                          {"type": "Judge", "criteria": "x", "judge": "strict"},
+                          {"type": "Safety", "judge": "strikt"},
+                          {"type": "Similarity", "embedder": "minilm"},
+                          {"type": "Similarity", "embedder": "strict"},
+                          {"type": "Similarity", "embedder": "shop"},
+                          {"type": "Similarity", "embedder": "minilmm"}
+                        ]
+                      }
+            """
+        ),
+        "utf-8",
+    )
+    _, problems = check_suites([path])
+    found = [(one.code, one.line, one.column, one.severity) for one in problems]
+    lines = path.read_text("utf-8").splitlines()
+    wanted = [(18, '"strikt"'), (21, '"shop"'), (22, '"minilmm"')]
+    assert [lines[line - 1].count(text) for line, text in wanted] == [1, 1, 1]
+    assert found == [("unknown-agent", line, lines[line - 1].index(text) + 1, "error") for line, text in wanted]
+    assert "strict" in (problems[0].fix or "")
+    assert "gives no embeddings" in problems[1].message
