@@ -34,21 +34,20 @@ def fit(line: Iterable[Cell], width: int) -> Line:
         return ()
     total = 0
     kept: list[Cell] = []
-    for index, (text, style) in enumerate(cells):
+    for text, style in cells:
         length = cell_len(text)
         if total + length <= width:
             kept.append((text, style))
             total += length
             continue
-        room = width - total - 1
-        if room > 0:
-            kept.append((set_cell_size(text, room).rstrip() + ELLIPSIS, style))
-        elif room == 0:
-            kept.append((ELLIPSIS, style))
-        elif kept:
-            last, last_style = kept[-1]
-            kept[-1] = (set_cell_size(last, cell_len(last) - 1) + ELLIPSIS, last_style)
-        del index
+        if total < width:
+            kept.append((set_cell_size(text, width - total - 1).rstrip() + ELLIPSIS, style))
+            break
+        # The line is full already: the sign takes the place of its last cell.
+        while kept and cell_len(kept[-1][0]) == 0:
+            kept.pop()
+        last, last_style = kept.pop()
+        kept.append((set_cell_size(last, cell_len(last) - 1) + ELLIPSIS, last_style))
         break
     return tuple(kept)
 

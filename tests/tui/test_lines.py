@@ -24,6 +24,10 @@ def test_fit_never_takes_more_and_says_when_it_cut(line: tuple[tuple[str, str], 
         assert plain(cut).endswith("…")
 
 
+def test_an_empty_cell_at_the_edge_does_not_make_a_line_longer() -> None:
+    assert fit((("0", ""), ("", ""), ("0", "")), 1) == (("…", ""),)
+
+
 @given(LINES, LINES, st.integers(1, 60))
 def test_pad_and_spread_fill_exactly(
     first: tuple[tuple[str, str], ...], second: tuple[tuple[str, str], ...], width: int
