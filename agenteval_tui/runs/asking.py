@@ -147,7 +147,10 @@ class Asker:
             return StoredReply(request, plan.hash, await self._ask(request, plan))
         found = self._remembered.get(key)
         if found is None and self._known is not None:
-            known = self._known(*key)
+            try:
+                known = self._known(*key)
+            except AgentevalError:
+                known = None  # a history that can't be read only means that it is asked again
             found = known.reply if known is not None else None
         if found is None:
             found = await self._shared(key, request, plan)

@@ -22,7 +22,7 @@ from agenteval_tui.runs.plan import Plan, RunPlan
 from agenteval_tui.runs.plan_agents import expanded
 from agenteval_tui.runs.records import execution_record, planned_runs, run_ended
 from agenteval_tui.runs.tally import Tally
-from agenteval_tui.runs.verdicts import CANCELLED, Judged, asks, is_large, judge
+from agenteval_tui.runs.verdicts import CANCELLED, Asking, Judged, is_large, judge
 from agenteval_tui.runs.waiting import WaitingRuns
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -92,6 +92,7 @@ class Engine:
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
         self._asker: Asker | None = None
+        self._asks = Asking()
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
@@ -225,7 +226,7 @@ class Engine:
             if transcript is None:
                 return
             replies = None
-            if transcript.error is None and asks(flight.plan):
+            if transcript.error is None and self._asks(flight.plan):
                 answers = await self._answers(flight, transcript)
                 replies = answers.replies
             if is_large(transcript) and transcript.error is None:

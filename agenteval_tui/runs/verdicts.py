@@ -40,9 +40,22 @@ class Judged:
         )
 
 
-def asks(run: RunPlan) -> bool:
-    """Whether a criterion of the run asks somebody: a judge, an embedder, a function, a person."""
-    return any(compile_criterion(spec).asks for spec in run.specs)
+class Asking:
+    """Whether runs ask somebody: a judge, an embedder, a function, a person. Each criterion is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, bool] = {}  # by identity: a plan's specs live as long as its execution
+
+    def __call__(self, run: RunPlan) -> bool:
+        """Whether a criterion of this run asks."""
+        known = self._known
+        for spec in run.specs:
+            found = known.get(id(spec))
+            if found is None:
+                found = known[id(spec)] = compile_criterion(spec).asks
+            if found:
+                return True
+        return False
 
 
 def judge(run: RunPlan, transcript: Transcript, replies: Mapping[str, Reply] | None = None) -> Judged:

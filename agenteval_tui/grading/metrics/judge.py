@@ -68,7 +68,9 @@ class Judge(RemoteMetric):
         default=["prompt", "output", "expected"],
         description="What the judge gets to see. `expected` is the reference, where there is one.",
     )
-    judge: str = Field("", description='The name of the agent that judges. Default: what --judge names, else the agent "judge".')
+    judge: str = Field(
+        "", description='The name of the agent that judges. Default: what --judge names, else the agent "judge".'
+    )
     votes: int = Field(1, ge=1, le=25, description="How often the judge is asked; the score is the median.")
 
     @model_validator(mode="after")
