@@ -24,6 +24,10 @@ from benchmarks.table import Row, markdown
 
 PAGE = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- figures: made by python -m benchmarks --write -->", "<!-- end of figures -->"
+_BUSY = (
+    " The machine was shared: the load is what other work took when measuring began, and figures are likely worse than"
+    " on a quiet one, those of throughput most."
+)
 _NO_FIGURES = ("__main__", "machine", "table")
 
 
@@ -52,7 +56,8 @@ def page_with(page: str, table: str, machine: Machine, quick: bool) -> str:
     if not begin or not end:
         raise SystemExit(f"{PAGE.name} has no marks for the figures: {BEGIN} and {END}")
     short = " A quick round: the figures only show that it works." if quick else ""
-    return f"{head}{BEGIN}\n\nMeasured on: {machine}.{short}\n\n{table}\n\n{END}{tail}"
+    busy = _BUSY if machine.load > machine.cores / 2 else ""
+    return f"{head}{BEGIN}\n\nMeasured on: {machine}.{busy}{short}\n\n{table}\n\n{END}{tail}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

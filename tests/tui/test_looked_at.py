@@ -1,0 +1,48 @@
+"""The middle pane of Inspect says what `why` says."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.explain import explain, own_reason, render_text
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.tui.presenters.looked_at import looked_at
+
+TEXT = "Revenue: 5.000 EUR"
+TRANSCRIPT = Transcript(
+    (Message("user", "How much?"), Message("assistant", TEXT)),
+    (ToolCall("a", "get_order", {"order_id": "W1"}),),
+    final_output=TEXT,
+)
+MISS: dict[str, Any] = {"type": "TextMatch", "contains_all": ["Revenue", "5000"]}
+HIT: dict[str, Any] = {"type": "TextMatch", "contains": "EUR"}
+CALL: dict[str, Any] = {"type": "ToolCheck", "tools": [{"name": "get_order", "arguments": {"order_id": "#W1"}}]}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options"),
+    [
+        ([MISS], {}),
+        ([MISS, CALL], {}),
+        ([HIT], {"negate": True}),
+        ([MISS, HIT], {"pass_threshold": 0.9}),
+        ([MISS, HIT], {"pass_threshold": 0.4}),
+        ([{"type": "NoSuch"}], {}),
+    ],
+)
+def test_every_reason_of_the_explanation_is_on_the_screen(metrics: list[Any], options: dict[str, Any]) -> None:
+    result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": metrics}, **options)).check(TRANSCRIPT)
+    bench = cast("Any", None)  # only the transcript's own pane needs it
+    shown = ("".join(cell[0] for cell in line) for line in looked_at(bench, 0, result, [result], 90))
+    screen = "".join(" ".join(shown).split())  # lines are broken anywhere
+    missed = [one.reason for metric in result.metrics for one in metric.evidence if one.passed is False]
+    reasons = [own_reason(result), *missed]
+    assert any(reasons) or result.outcome == "passed"
+    said = render_text(explain([result]))
+    for reason in reasons:
+        assert reason in said
+        assert "".join(reason.split()) in screen
