@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, duration, percent, plural
 from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.classification import Report
 
 _MOST_K = 6
 
@@ -26,6 +29,7 @@ def command(invocation: Invocation, execution: str | None, last: bool, count_err
     Intervals are 95 %: Wilson's for a test; over tests they are clustered by test, because repetitions of one test
     are not independent. Errors are counted apart.
     """
+    from agenteval_tui.analysis.labelling import labelling_json, labelling_of
     from agenteval_tui.analysis.summary import execution_stats
 
     if execution and last:
@@ -33,13 +37,41 @@ def command(invocation: Invocation, execution: str | None, last: bool, count_err
     with invocation.store(to_look=True) as store:
         row = store.execution(execution or "last")
         steps = store.steps_of_execution(row.id)
-        stats = execution_stats(store.runs_of_execution(row.id), count_errors=count_errors, steps=steps)
+        runs = store.runs_of_execution(row.id)
+        stats = execution_stats(runs, count_errors=count_errors, steps=steps)
+        labelling = labelling_of(store, runs)
     if as_json:
-        invocation.out.json({"execution": row.id, **stats})
+        told = labelling_json(labelling) if labelling else None
+        invocation.out.json({"execution": row.id, **stats, "classification": told})
     else:
         invocation.out.line((one_line(row.title), "bold"), (f"  {row.id}", "dim"))
         _table(invocation.out, stats)
+        if labelling is not None:
+            _labels(invocation.out, labelling)
     return 0
+
+
+def _labels(out: Output, report: Report) -> None:
+    """The confusion matrix, and what each label's figures are."""
+    corner = "right | given"
+    width = min(max(len(one_line(label)) for label in (*report.labels, corner)), 24)
+    names = [one_line(label, width) for label in report.labels]
+    out.line("")
+    out.line(
+        (f"labels  accuracy {_share(report.accuracy)}  macro F1 {_share(report.macro_f1)}  n {report.total}", "bold")
+    )
+    heads = "".join(f" {name:>{max(len(name), 5)}}" for name in names)
+    out.line((f"{corner:<{width}}{heads}  precision  recall     F1", "dim"))
+    for name, row, one in zip(names, report.matrix, report.per_label, strict=True):
+        counts = "".join(f" {number:>{max(len(head), 5)}}" for number, head in zip(row, names, strict=True))
+        figures = f"  {_share(one.precision):>9}  {_share(one.recall):>6}  {_share(one.f1):>5}"
+        out.line(f"{name:<{width}}{counts}{figures}")
+    if report.errors:
+        out.line((f"{plural(report.errors, 'run')} whose label could not be judged", "dim"))
+
+
+def _share(figure: float | None) -> str:
+    return "–" if figure is None else f"{figure:.3f}"
 
 
 def _table(out: Output, stats: dict[str, Any]) -> None:

@@ -258,6 +258,34 @@ STATS = record(
             },
             about="Rates and curves are means over the tests.",
         ),
+        "classification": or_null(
+            record(
+                {
+                    "labels": array(TEXT),
+                    "matrix": array(array(COUNT)),
+                    "n": COUNT,
+                    "errors": COUNT,
+                    "accuracy": or_null(NUMBER),
+                    "macro_f1": or_null(NUMBER),
+                    "weighted_f1": or_null(NUMBER),
+                    "per_label": array(
+                        record(
+                            {
+                                "label": TEXT,
+                                "support": COUNT,
+                                "given": COUNT,
+                                "hits": COUNT,
+                                "precision": or_null(NUMBER),
+                                "recall": or_null(NUMBER),
+                                "f1": or_null(NUMBER),
+                            }
+                        )
+                    ),
+                },
+                about="Of the `Classification` metrics of all runs: matrix[i][j] counts how often labels[i] was right "
+                "and labels[j] was given. Null where no run has such a metric.",
+            )
+        ),
     }
 )
 

@@ -108,7 +108,39 @@ def test_stats_in_words(cli, suite: Path) -> None:
     stats = cli("stats", "last", "--json").json("stats")
     assert stats["overall"]["steps"]["p50"] >= 1
     assert [(test["id"], test["n"], test["passed"]) for test in stats["tests"]] == [("good", 2, 2), ("bad", 2, 0)]
+    assert stats["classification"] is None
     assert cli("stats", "last", "--last").code == 2
+
+
+def test_stats_of_a_classifier(cli, tmp_path: Path) -> None:
+    answers = {
+        "a": ("refund", "refund"),
+        "b": ("refund", "shipping"),
+        "c": ("shipping", "shipping"),
+        "d": ("other", ""),
+    }
+    lines = [
+        {"test": test, "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": given}]}
+        for test, (_, given) in answers.items()
+    ]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    tests = "".join(
+        f"  - id: {test}\n    prompt: q\n    criteria:\n      - name: label\n        prototype_class: TextResponse\n"
+        f"        config_uxon: {{metrics: [{{type: Classification, label: {right}}}]}}\n"
+        for test, (right, _) in answers.items()
+    )
+    suite = tmp_path / "labels.suite.yaml"
+    suite.write_text(f"name: L\nagent: r\nagents: {{r: {{kind: replay, file: r.jsonl}}}}\ntests:\n{tests}", "utf-8")
+    cli("run", suite)
+    told = cli("stats", "--json").json("stats")["classification"]
+    assert told["n"] == 4
+    assert told["accuracy"] == 0.5
+    refund = next(one for one in told["per_label"] if one["label"] == "refund")
+    assert (refund["precision"], refund["recall"]) == (1.0, 0.5)
+    assert told["matrix"][told["labels"].index("refund")][told["labels"].index("shipping")] == 1
+    words = cli("stats").out
+    assert "accuracy 0.500" in words
+    assert "right | given" in words
 
 
 def test_import_in_words(cli, tmp_path: Path) -> None:
