@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.events import DescendantFocus
 from textual.filter import LineFilter
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
 
 from agenteval_tui import places
 from agenteval_tui.text.problems import AgentevalError
@@ -131,6 +133,11 @@ class AgentevalApp(App[int]):
 
     def on_unmount(self) -> None:
         self.session.close()
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """No cursor blinks, in Textual's own palette neither: who waits writes nothing to the terminal."""
+        if isinstance(event.widget, Input):
+            event.widget.cursor_blink = False
 
     def _keep_theme(self, _theme: object) -> None:
         self._state["theme"] = self.theme

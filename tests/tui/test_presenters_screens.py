@@ -1,0 +1,306 @@
+"""What the presenters make of real runs: every line fits, nothing foreign is raw, the figures are right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shop import copy_samples, run_samples
+
+from agenteval_tui.analysis.overview import Overview, overview
+from agenteval_tui.analysis.workbench import Impact, Workbench
+from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.events import RunRef, StreamPart
+from agenteval_tui.runs.view import RunView
+from agenteval_tui.text.display import displayable
+from agenteval_tui.text.problems import AgentevalError, Fix, TextEdit
+from agenteval_tui.tui.lines import Line, plain, width_of
+from agenteval_tui.tui.presenters.figures import age, clock, cost, count, duration, percent, tokens
+from agenteval_tui.tui.presenters.history_rows import ExecutionRows, PagedRows, RunRows, execution_summary
+from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
+from agenteval_tui.tui.presenters.inspect_heading import agreement, run_heading
+from agenteval_tui.tui.presenters.looked_at import looked_at, marked_text, tool_text_lines
+from agenteval_tui.tui.presenters.outcomes import flaky, glyph, of_runs, pulse, sparkline, word
+from agenteval_tui.tui.presenters.paragraphs import LONGEST, error_lines, labelled, paragraph
+from agenteval_tui.tui.presenters.run_rows import PARTS, parts_of, run_lines
+from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
+from agenteval_tui.tui.presenters.suite_detail import config_lines, detail
+from agenteval_tui.tui.presenters.suite_tree import Query, SuiteTree, outcome_of, recent_rate
+from agenteval_tui.uxon.diagnostics import Diagnostic
+
+pytestmark = pytest.mark.xdist_group("presenters")
+
+WIDTHS = st.integers(10, 200)
+FOREIGN = st.text(
+    alphabet=st.one_of(st.characters(), st.sampled_from("\x1b\x9b\u202e\u200b\n\t\r[]日本e\u0301")), max_size=120
+)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Store]]:
+    """The sample suites, run once, and the history they ran into."""
+    folder = tmp_path_factory.mktemp("presented")
+    suites = copy_samples(folder)
+    run_samples(suites, folder / "history.db")
+    store = Store.open(folder / "history.db", read_only=True)
+    yield suites, store
+    store.close()
+
+
+def benches(store: Store) -> list[Workbench]:
+    rows = store.run_rows(store.run_ids())
+    return [Workbench.open(store, row.id) for row in rows[::7]]
+
+
+def check(lines: list[Line] | tuple[Line, ...], width: int) -> None:
+    for line in lines:
+        assert width_of(line) <= width, (width, plain(line))
+        text = plain(line)
+        assert "\n" not in text
+        assert "\t" not in text
+        assert displayable(text) == text
+
+
+@given(text=FOREIGN, width=WIDTHS)
+def test_texts_fit_and_are_harmless(text: str, width: int) -> None:
+    check(paragraph(text, width), width)
+    check(paragraph(text, width, indent=6), width)
+    check(labelled("Prompt", text, width), width)
+    check(error_lines(AgentevalError("what " + text, where=text, mend=text), width), width)
+    check(config_lines('{"a": "' + text + '"} // ' + text, width), width)
+    check([flip_line(text, 3, text, "failed", "passed", width)], width)
+    fix = Fix(text, (TextEdit(0, 0, text),))
+    found = [Diagnostic("error", "syntax", text, 0, len(text), fix), Diagnostic("warning", "x", text, 0, 0, None)]
+    check(problem_lines(None, found, text, width, 1), width)
+
+
+@given(text=FOREIGN, width=WIDTHS, data=st.data())
+def test_marked_text_keeps_all_of_a_text_and_fits(text: str, width: int, data: st.DataObject) -> None:
+    place = st.integers(0, len(text))
+    kinds = st.sampled_from(["hit", "miss", "near"])
+    marks: Any = data.draw(st.lists(st.tuples(place, place, kinds).map(lambda m: (*sorted(m[:2]), m[2])), max_size=5))
+    lines = marked_text(text, marks, width, most=1000)
+    check(lines, width)
+
+    def letters(shown: str) -> list[str]:
+        return sorted(char for char in shown if not char.isspace() and char not in "[]")
+
+    assert letters("".join(map(plain, lines))) == letters(displayable(text))
+
+
+def test_a_mark_far_down_a_long_text_is_in_sight() -> None:
+    for text in ("word " * 200_000 + "NEEDLE" + " word" * 200_000, "line\n" * 200_000 + "NEEDLE" + "\nline" * 9):
+        at = text.index("NEEDLE")
+        lines = marked_text(text, [(0, 4, "hit"), (at, at + 6, "miss")], 60)
+        assert any("[NEEDLE]" in plain(line) for line in lines)
+        assert len(lines) <= 42
+        assert "above" in plain(lines[0])
+    lines = marked_text("line\n" * 100, [], 60)
+    assert len(lines) == 41
+    assert plain(lines[-1]) == "… 61 more lines"
+
+
+def test_a_very_long_text_is_cut_and_says_so() -> None:
+    lines = paragraph("ä" * (LONGEST + 5), 80)
+    assert plain(lines[-1]) == "… 5 more characters"
+    assert len(lines) == LONGEST // 80 + 1
+
+
+@pytest.mark.parametrize("width", [10, 33, 40, 60, 80, 139, 200])
+def test_the_panes_of_inspect_fit_for_real_runs(ran: tuple[Path, Store], width: int) -> None:
+    for bench in benches(ran[1]):
+        results = bench.judge_all()
+        for number, _ in enumerate(bench.criteria):
+            result = bench.judge(number)
+            check(looked_at(bench, number, result, results, width), width)
+            check(tool_text_lines(bench, result, width), width)
+        check([run_heading(bench, results, width)], width)
+
+
+def test_what_inspect_says_of_a_failed_run(ran: tuple[Path, Store]) -> None:
+    store = ran[1]
+    row = next(row for row in store.run_rows(store.run_ids()) if row.test_id == "order-status")
+    bench = Workbench.open(store, row.id)
+    results = bench.judge_all()
+    number = next(n for n, one in enumerate(results) if one.outcome == "failed")
+    shown = "\n".join(map(plain, looked_at(bench, number, results[number], results, 70)))
+    assert f"criteria of this test {len(results)}" in shown
+    assert f"▸ ✗ {results[number].criterion}" in shown
+    assert agreement("passed", results) == "the criteria as shown say failed"
+    assert agreement("failed", results) == ""
+    assert agreement("error", results) == ""
+    text = "\n".join(map(plain, tool_text_lines(bench, results[number], 70)))
+    assert f"{len(bench.transcript.tool_calls)} tool call" in text
+    assert "Toolname:" in text
+
+
+@pytest.mark.parametrize("width", [10, 30, 50, 79, 118, 200])
+def test_the_tree_and_its_details_fit_and_count_right(ran: tuple[Path, Store], width: int) -> None:
+    seen: Overview = overview([ran[0]], ran[1])
+    assert seen.tests == sum(len(one.loaded.suite.tests) for one in seen.suites if one.loaded.suite)
+    tree = SuiteTree(seen)
+    for node in list(tree.rows):
+        tree.set_open(node, True)
+    assert tree.count() == len(seen.suites) + seen.tests + seen.criteria
+    for index, node in enumerate(tree.rows):
+        check([tree.line(index, width, focused=index % 2 == 0)], width)
+        runs: list[RunRow] = []
+        if node.test is not None:
+            runs = ran[1].runs_of_test(node.suite.loaded.key, node.test.id, 20)
+            summary = node.suite.summaries[node.test.id]
+            passed, n = recent_rate(summary)
+            assert (passed, n) == (
+                sum(run.status == "passed" for run in runs),
+                sum(run.status in ("passed", "failed") for run in runs),
+            )
+            states = {"flaky", runs[0].status} if 0 < passed < n else {runs[0].status}
+            assert outcome_of(summary) in states
+        check(detail(node, runs, 1_795_262_400_000, width), width)
+
+
+def test_filters_of_the_tree(ran: tuple[Path, Store]) -> None:
+    tree = SuiteTree(overview([ran[0]], ran[1]))
+
+    def shown(text: str) -> list[str]:
+        tree.query = Query.parse(text)
+        tree.arrange()
+        return [node.test.id for node in tree.shown_tests() if node.test]
+
+    assert shown("order-stat") == ["order-status"]
+    assert shown("ORDER-STAT outcome:failed") == ["order-status"]
+    assert shown("order-stat outcome:passed") == []
+    assert shown("nothing has this") == []
+    assert tree.rows == []
+    assert "order-status" in shown("")
+    assert Query.parse("tag: unknown:x").words == ("unknown:x",)
+    assert not Query.parse("tag:")
+    for node in list(tree.rows):
+        if node.kind == "suite":
+            tree.set_open(node, False)
+    assert shown("") == []
+    assert shown("order-status") == ["order-status"]  # a filter looks into what is folded
+
+
+@pytest.mark.parametrize("width", [10, 40, 80, 120, 200])
+def test_rows_of_the_history_fit(ran: tuple[Path, Store], width: int) -> None:
+    store = ran[1]
+    runs = RunRows(store.run_ids(), store.run_rows)
+    executions = ExecutionRows(store.execution_ids(), store.execution_rows)
+    for rows in (runs, executions):
+        for index in range(rows.count()):
+            check([rows.line(index, width, focused=False)], width)
+            assert rows.index_of(rows.key(index)) == index
+    execution = store.execution("last")
+    check([execution_summary(execution, width)], width)
+    odd = replace(execution, title="a\x1b]0;b\x07", message="\u202ec", kind="import", source="\x9b1m")
+    check([execution_summary(odd, width), executions.draw(odd, width)], width)
+
+
+def test_rows_that_were_deleted_do_not_move_the_others(ran: tuple[Path, Store]) -> None:
+    store = ran[1]
+    ids = store.run_ids()
+    gone = ids[3]
+    rows = RunRows(ids, lambda some: store.run_rows([one for one in some if one != gone]))
+    assert rows.row(3) is None
+    assert "deleted" in plain(rows.line(3, 60, focused=False))
+    for index in (2, 4, 5):
+        row = rows.row(index)
+        assert row is not None
+        assert row.rowid == ids[index]
+
+
+def test_rows_that_can_not_be_read_are_said_so_and_asked_for_again(ran: tuple[Path, Store]) -> None:
+    store = ran[1]
+    broken = [True]
+
+    def fetch(ids: Any) -> list[ExecutionRow]:
+        if broken[0]:
+            raise AgentevalError("the disk is away")
+        return store.execution_rows(ids)
+
+    rows: PagedRows[ExecutionRow] = ExecutionRows(store.execution_ids(), fetch)
+    assert "not readable" in plain(rows.line(0, 60, focused=False))
+    broken[0] = False
+    assert "samples" in plain(rows.line(0, 60, focused=False))
+
+
+REF = RunRef("r1", "test", "Test", "variation", 0, 1, "agent")
+
+
+@given(text=FOREIGN, width=WIDTHS)
+def test_a_streaming_run_fits_and_is_harmless(text: str, width: int) -> None:
+    ref = replace(REF, test=text, variation=text, agent=text)
+    parts = [
+        StreamPart("text", text),
+        StreamPart("reasoning", text),
+        StreamPart("tool", key=0, name=text, arguments=text, result=text, done=True, error=True),
+        StreamPart("tool", key=1, name=text, arguments='{"' + "a" * 300 + '": [1]}'),
+        StreamPart("text", text, cut=True),
+    ]
+    run = RunView(ref, "running", 2, 1, parts=parts, dropped=3, retries=(text,), retry_in_s=1.5, error=text)
+    check(run_lines(run, width), width)
+    check([live_heading(run, 5000, width)], width)
+    run.status, run.failed, run.score, run.duration_ms = "failed", ((text, text),), 0.5, 1234.0
+    check(run_lines(run, width), width)
+    check([live_heading(run, 5000, width)], width)
+
+
+def test_a_stored_transcript_of_many_parts_shows_its_end(ran: tuple[Path, Store]) -> None:
+    parts = [StreamPart("text", f"part {number}.") for number in range(PARTS + 7)]
+    shown = [plain(line) for line in run_lines(RunView(REF, "passed"), 80, parts)]
+    assert shown[0] == "… 7 earlier parts; enter opens the whole transcript"
+    assert "part 6." not in "\n".join(shown)
+    assert shown[-1].endswith(f"part {PARTS + 6}.")
+    bench = benches(ran[1])[0]
+    found = parts_of(bench.transcript)
+    assert sum(part.kind == "tool" for part in found) == len(bench.transcript.tool_calls)
+
+
+@pytest.mark.parametrize("width", [10, 40, 52, 80])
+def test_impact_counts_and_fits(width: int) -> None:
+    impact = Impact(5, 2, 5, {"passed": 2, "failed": 3}, {"passed": 3, "needs_review": 2})
+    impact.flips = [("a", "failed", "passed"), ("b", "failed", "needs_review"), ("c", "failed", "needs_review")]
+    for edited in (True, False):
+        check(impact_lines(impact, edited, width), width)
+        check(impact_in_one_line(impact, edited, width), width)
+        check(impact_lines(None, edited, width), width)
+        check(impact_lines(Impact(0, 0), edited, width), width)
+    text = "\n".join(map(plain, impact_lines(impact, True, 90)))
+    assert "if saved: 5 runs of 2 tests" in text
+    assert "1 run flips to passed" in text
+    assert "2 runs flip to review" in text
+    impact.done = 3
+    assert "3 of 5 runs" in plain(impact_lines(impact, True, 90)[0])
+
+
+def test_figures() -> None:
+    assert [duration(x) for x in (None, 12, 1400, 125_000, 3_729_000)] == ["", "12 ms", "1.4 s", "2:05", "1:02:09"]
+    assert [clock(x) for x in (None, 42, 3700, -5)] == ["–:––", "0:42", "1:01:40", "0:00"]
+    assert [cost(x) for x in (None, 0, 0.002, 1.5)] == ["", "", "$0.002", "$1.50"]
+    assert [percent(x) for x in (None, 0.4, 1)] == ["", "40 %", "100 %"]
+    assert [count(x, "criterion") for x in (None, 1, 31_000)] == ["0 criteria", "1 criterion", "31,000 criteria"]
+    assert [tokens(x) for x in (None, 312, 12_400)] == ["", "312 tokens", "12.4k tokens"]
+    now = 1_795_262_400_000
+    ages = [age(now - seconds * 1000, now) for seconds in (1, 130, 7300, 200_000)]
+    assert ages == ["just now", "2 min ago", "2 h ago", "2 d ago"]
+    assert age(None, now) == ""
+    assert age(now - 40 * 86_400_000, now).startswith("2026-10")
+
+
+def test_outcomes_have_a_sign_and_a_word() -> None:
+    assert {glyph(x) for x in ("passed", "failed", "error", "queued", "running")} == {"✓", "✗", "!", "○", "◐"}
+    assert word("needs_review") == "review"
+    assert flaky(1, 2)
+    assert not flaky(2, 2)
+    assert not flaky(0, 2)
+    assert [of_runs(*x) for x in ((1, 1, 0), (0, 2, 0), (0, 0, 1), (3, 0, 0), (0, 0, 0))] == [
+        "flaky", "failed", "error", "passed", "",
+    ]  # fmt: skip
+    assert "".join(text for text, _ in pulse(["passed", "failed", "error"])) == "▅▂!"
+    assert sparkline([0, 0.5, 1, 7, -1]) == "▁▄▇▇▁"
