@@ -300,6 +300,165 @@ async def test_a_run_is_started_watched_and_found_in_the_history(tmp_path: Path)
         store.close()
 
 
+async def test_keys_faster_than_the_history_are_no_bug(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("5")
+        for _ in range(20):
+            app.screen.action_only_failed()  # type: ignore[attr-defined]
+            await asyncio.sleep(0)
+        await settle(pilot)
+        assert "bug" not in " ".join(note.message for note in app._notifications)
+        assert "1 execution" in text_of(app)
+
+
+async def test_enter_before_the_runs_are_read_opens_the_run(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        screen = app.screen
+        await go_to(pilot, "order-status")
+        screen._runs.clear()  # type: ignore[attr-defined]
+        screen.action_inspect()  # type: ignore[attr-defined]
+        await settle(pilot)
+        assert isinstance(app.screen, InspectScreen)
+
+
+async def open_editor(pilot: object, app: object) -> ConfigEditor:
+    """Inspect on kunden-deutschland, in the editor."""
+    await go_to(pilot, "kunden-deutschland")
+    await pilot.press("e")  # type: ignore[attr-defined]
+    await settle(pilot)  # type: ignore[arg-type]
+    editor: ConfigEditor = app.screen.query_one("#config", ConfigEditor)  # type: ignore[attr-defined]
+    await until(pilot, lambda: editor.has_focus)  # type: ignore[arg-type]
+    return editor
+
+
+async def test_a_draft_follows_its_criterion_through_runs_and_criteria(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        editor = await open_editor(pilot, app)
+        saved = editor.text
+        edited = saved.replace("country = '{{country}}'", "country")
+        editor.replace_all(edited)
+        # Gone elsewhere before the message of the edit arrived: it belongs to the criterion it was made in.
+        app.screen.action_next_criterion()  # type: ignore[attr-defined]
+        await settle(pilot)
+        assert editor.text != edited
+        assert "edited" not in text_of(app)
+        app.screen.action_previous_criterion()  # type: ignore[attr-defined]
+        await settle(pilot)
+        assert editor.text == edited
+        app.screen.action_next_run()  # type: ignore[attr-defined]
+        await settle(pilot)
+        assert editor.text == edited
+        assert "edited" in text_of(app)
+        await pilot.press("f6")
+        await settle(pilot)
+        assert editor.text == saved
+
+
+async def test_an_edit_goes_to_its_criterion_although_the_file_was_rearranged(tmp_path: Path) -> None:
+    suites = copy_samples(tmp_path)
+    db = tmp_path / "history.db"
+    await asyncio.to_thread(run_samples, suites, db, tests=("kunden-deutschland",))
+    file = suites / "shop-sql.suite.yaml"
+    app = app_on(suites, db)
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        editor = await open_editor(pilot, app)
+        editor.replace_all(editor.text.replace("country = '{{country}}'", "country"))
+        await settle(pilot)
+        before = file.read_text(encoding="utf-8")
+        first = "      - name: Der richtige Filter"
+        assert before.count(first) >= 1
+        other = (
+            "      - name: Somebody's new one\n        prototype_class: TextResponse\n"
+            "        config_uxon: '{\"metrics\": []}'\n"
+        )
+        changed = before.replace(first, other + first, 1)
+        file.write_text(changed, encoding="utf-8")
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        await pilot.press("y")
+        await settle(pilot)
+        assert file.read_text(encoding="utf-8") == changed.replace("\"country = '{{country}}'\"", '"country"', 1)
+        # And when the criterion is gone, nothing is written and the edit is kept.
+        editor.replace_all(editor.text + "// more")
+        await settle(pilot)
+        gone = file.read_text(encoding="utf-8").replace("name: Der richtige Filter", "name: Another name")
+        file.write_text(gone, encoding="utf-8")
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        await pilot.press("y")
+        await settle(pilot)
+        assert file.read_text(encoding="utf-8") == gone
+        assert editor.text.endswith("// more")
+        assert any("is not in the file any more" in note.message for note in app._notifications)
+
+
+async def test_a_save_keeps_the_cursor_and_what_was_typed_meanwhile(tmp_path: Path) -> None:
+    suites = copy_samples(tmp_path)
+    db = tmp_path / "history.db"
+    await asyncio.to_thread(run_samples, suites, db, tests=("kunden-deutschland",))
+    file = suites / "shop-sql.suite.yaml"
+    app = app_on(suites, db)
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        editor = await open_editor(pilot, app)
+        edited = editor.text.replace("country = '{{country}}'", "country")
+        editor.replace_all(edited)
+        await settle(pilot)
+        editor.go_to(30)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        assert editor.cursor_offset == 30
+        assert "saved" in text_of(app)
+        editor.replace_all(edited + "// one")
+        await settle(pilot)
+        app.screen.action_save()  # type: ignore[attr-defined]
+        editor.replace_all(edited + "// one, two")
+        await settle(pilot)
+        assert editor.text == edited + "// one, two"
+        assert "edited" in text_of(app)
+        assert "// one" in file.read_text(encoding="utf-8")
+        assert ", two" not in file.read_text(encoding="utf-8")
+
+
+async def test_evidence_that_is_nowhere_is_said_in_the_transcript_too(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(150, 45)) as pilot:
+        await settle(pilot)
+        await go_to(pilot, "kunden-deutschland")
+        await pilot.press("enter")
+        await settle(pilot)
+        from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+
+        view = app.screen.query_one("#transcript", TranscriptView)
+        assert view.has_focus
+        view.set_marks(())
+        await pilot.press("full_stop")
+        await settle(pilot)
+        assert any("points at nothing" in note.message for note in app._notifications)
+
+
+async def test_going_somewhere_takes_the_sheet_away_first(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("question_mark")
+        await settle(pilot)
+        app.go("history")
+        await settle(pilot)
+        assert isinstance(app.screen, HistoryScreen)
+        assert len(app.screen_stack) == 2
+        await pilot.press("1")
+        await settle(pilot)
+        assert isinstance(app.screen, SuitesScreen)
+
+
 @pytest.mark.parametrize("theme", ["contrast", "dusk", "moss", "paper", "sixteen"])
 async def test_every_theme_can_be_lived_in(
     theme: str, fresh: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

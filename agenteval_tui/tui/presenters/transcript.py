@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.transcripts.model import Transcript
@@ -228,7 +229,8 @@ class TranscriptDocument(BlockColumn):
         if not self._query:
             return found
         for index in range(first, len(self.blocks)):
-            found.extend(Place(index, start, end) for start, end in _occurrences(self.text(index), self._query))
+            places = islice(_occurrences(self.text(index), self._query), MOST_MATCHES - len(found))
+            found.extend(Place(index, start, end) for start, end in places)
             if len(found) >= MOST_MATCHES:
                 break
         return found

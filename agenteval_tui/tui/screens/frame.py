@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.binding import BindingType
 from textual.screen import Screen
-from textual.worker import Worker, WorkerCancelled, WorkerState
+from textual.worker import Worker, WorkerState
 
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import footer
@@ -78,8 +78,6 @@ class FrameScreen(Screen[None]):
             except AgentevalError as error:
                 (failed or self.agenteval.say_error)(error)
                 return
-            except asyncio.CancelledError:
-                raise WorkerCancelled from None
             if self.is_attached:
                 then(result)
 

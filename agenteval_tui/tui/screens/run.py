@@ -49,6 +49,7 @@ class RunScreen(FrameScreen):
         self._choosing = -1
         self._composed = False
         self._lost = False
+        self._fetched = ""
         self._stored: dict[str, list[StreamPart]] = {}
 
     def compose(self) -> ComposeResult:
@@ -234,7 +235,9 @@ class RunScreen(FrameScreen):
             place = True
         at = now_ms()
         stored = self._stored.get(run.ref.run, [])
-        if run.ended and not run.parts and not place and not stored:
+        # Of runs that ended long ago nothing that streamed is kept; the history has it.
+        if run.ended and not run.parts and not stored and self._fetched != run.ref.run:
+            self._fetched = run.ref.run
             self._fetch(run.ref.run)
         self.query_one("#heading", LineBlock).show(lambda width: [((" ", ""), *run_heading(run, at, width - 1))])
         self.query_one("#stream", LinesView).show(
