@@ -103,6 +103,21 @@ async def test_the_filter_narrows_by_words_and_fields(fresh: tuple[Path, Path]) 
         assert "kunden-deutschland" in text_of(app)
 
 
+async def test_a_filter_may_leave_fewer_rows_than_the_cursor_is_down(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("G", "slash", *"order-status")
+        await settle(pilot)
+        assert "1 shown" in text_of(app)
+        await pilot.press(*"zzz")
+        await settle(pilot)
+        assert "Nothing matches the filter" in text_of(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "kunden-deutschland" in text_of(app)
+
+
 async def test_a_broken_suite_is_shown_with_place_and_remedy(tmp_path: Path) -> None:
     (tmp_path / "broken.suite.yaml").write_text(
         "name: Broken\ntests:\n  - id: a\n    promt: hi\n    criteria:\n"

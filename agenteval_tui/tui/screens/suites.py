@@ -250,11 +250,13 @@ class SuitesScreen(FrameScreen):
         """Every letter filters."""
         if self._tree is None:
             return
+        view = self.query_one("#tree", VirtualList)
+        # Before the rows change: the cursor may be below the last of the new ones.
+        keep = view.cursor_key
         self._tree.query = Query.parse(event.value)
         self._tree.arrange()
-        view = self.query_one("#tree", VirtualList)
         view.set_empty(self._empty())
-        view.set_source(self._tree, keep_key=view.cursor_key)
+        view.set_source(self._tree, keep_key=keep)
         self.retitle()
         self._show_detail()
 
