@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.interface import Agent, AgentRequest
+from agenteval_tui.runs.calm import calm
 from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Graded, Planned, Progress
 from agenteval_tui.runs.flight import MAX_ATTEMPTS, Flight, Retries
 from agenteval_tui.runs.plan import Plan, RunPlan
@@ -136,15 +137,16 @@ class Engine:
             self._tell(Planned, self.plan.execution_id, self.plan.title, refs, self._limit, started_ms)
             self._begun = True
             self._tick()
-            self._fill()
-            try:
-                await self._finished.wait()
-            except asyncio.CancelledError:
-                self.command(Command("cancel"))
-                await self._finished.wait()
-                await self._end()
-                raise
-            return await self._end()
+            with calm():
+                self._fill()
+                try:
+                    await self._finished.wait()
+                except asyncio.CancelledError:
+                    self.command(Command("cancel"))
+                    await self._finished.wait()
+                    await self._end()
+                    raise
+                return await self._end()
         finally:
             if self._timer is not None:
                 self._timer.cancel()
