@@ -37,7 +37,7 @@ def looked_at(
         lines += _metric(metric, width)
         lines.append(())
     if result.outcome == "failed" and not result.source:
-        lines += [(("F7", "bold accent"), (" the smallest edits under which it would pass", "dim")), ()]
+        lines += [(("F7", "bold accent"), (" the smallest edits that make it pass", "dim")), ()]
     lines += _value(bench, result, width)
     lines += [(), *_others(bench, criterion, others, width)]
     return within(lines, width)
