@@ -52,6 +52,26 @@ def fit(line: Iterable[Cell], width: int) -> Line:
     return tuple(kept)
 
 
+def fold(line: Iterable[Cell], width: int) -> list[Line]:
+    """The line in as many lines of at most `width` cells as it takes; nothing is cut. At least one line."""
+    width = max(width, 2)  # a wide character must have a place
+    lines: list[Line] = []
+    now: list[Cell] = []
+    used = 0
+    for text, style in line:
+        start = 0
+        for index, char in enumerate(text):
+            size = cell_len(char)
+            if used + size > width:
+                now.append((text[start:index], style))
+                lines.append(tuple(cell for cell in now if cell[0]))
+                now, used, start = [], 0, index
+            used += size
+        now.append((text[start:], style))
+    lines.append(tuple(cell for cell in now if cell[0]))
+    return lines
+
+
 def fit_text(text: str, width: int) -> str:
     """`text` in at most `width` cells, cut with `…`."""
     return plain(fit(((text, ""),), width))

@@ -500,7 +500,7 @@ async def test_a_watcher_that_breaks_stops_nothing(execution: Execute, caplog: p
 
 
 async def test_what_cannot_be_stored_ends_the_execution_with_a_reason(execution: Execute, store: Store) -> None:
-    one = execution(ONE, repeat=50, concurrency=2)
+    one = execution(ONE, repeat=5_000, concurrency=2)
     task = asyncio.create_task(one.run())
     await one.until(lambda: one.of(Graded))
     store.close()  # as if the disk were gone

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from agenteval_tui.text.display import displayable
-from agenteval_tui.tui.lines import fit, pad, plain, right, spread, width_of, wrap
+from agenteval_tui.tui.lines import fit, fold, pad, plain, right, spread, width_of, wrap
 
 SHOWN = st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"]), max_size=60).map(displayable)
 ONE_LINE = SHOWN.map(lambda text: " ".join(text.split()))
@@ -45,6 +45,13 @@ def test_wrapped_lines_fit_and_lose_only_spaces_and_newlines(text: str, width: i
         assert text[covered:start].strip(" \n") == ""
         covered = end
     assert text[covered:].strip(" \n") == ""
+
+
+@given(LINES, st.integers(2, 30))
+def test_a_folded_line_loses_nothing_and_fits(line: tuple[tuple[str, str], ...], width: int) -> None:
+    lines = fold(line, width)
+    assert "".join(map(plain, lines)) == plain(line)
+    assert all(width_of(one) <= width for one in lines)
 
 
 def test_words_stay_whole_where_they_can() -> None:

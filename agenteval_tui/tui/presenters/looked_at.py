@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.grading.explain import own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.text.display import displayable_map, one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, right, spread, wrap
+from agenteval_tui.tui.lines import Cell, Line, fit, fold, right, spread, width_of, wrap
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.marks import STYLES, MarkKind
 from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, token, word
@@ -83,7 +83,9 @@ def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE
     for start, stop in spans[first : first + most]:
         while next_piece < len(pieces) and pieces[next_piece][1] < start:
             next_piece += 1
-        lines.append(_marked(shown, start, stop, pieces[next_piece:]))
+        line = _marked(shown, start, stop, pieces[next_piece:])
+        # Several marks in a line have more brackets than there was room left for.
+        lines += [line] if width_of(line) <= width else fold(line, width)
     below = max(len(spans) - first - most, 0) + text.count("\n", end)
     if below or end < len(text):
         lines.append(
