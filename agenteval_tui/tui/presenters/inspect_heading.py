@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, spread
+from agenteval_tui.tui.lines import Cell, Line, fit, spread
 from agenteval_tui.tui.presenters.figures import duration, tokens
-from agenteval_tui.tui.presenters.outcomes import mark, word
+from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -51,3 +51,16 @@ def agreement(stored: str, results: Sequence[CriterionResult]) -> str:
         return ""
     now = verdict_of(own).outcome
     return "" if now == stored else f"the criteria as shown say {word(now)}"
+
+
+def pane_title(name: str, much: str, width: int, active: bool) -> list[Line]:
+    """The first line of a pane: what it shows, a rule, how much of it; `active`: it has the keys."""
+    rule = "─" if UNICODE else "-"
+    much = one_line(much, max(width - len(name) - 6, 8)) if much else ""
+    used = len(name) + (len(much) + 1 if much else 0) + 3
+    middle = rule * max(width - used, 0)
+    style = "bold accent" if active else "bold"
+    cells: list[Cell] = [(" ", ""), (name, style), (" ", ""), (middle, "accent" if active else "rule")]
+    if much:
+        cells += [(" ", ""), (much, "dim")]
+    return [fit(cells, width)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,15 +16,17 @@ from textual.events import DescendantFocus, Resize
 from textual.timer import Timer
 from textual.widgets import Input
 
+from agenteval_tui.analysis.neighbours import Around, first_criterion, known_runs, runs_around
 from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import BY_ID, bindings, key_word
-from agenteval_tui.tui.lines import Cell, Line, fit, spread
+from agenteval_tui.tui.lines import Cell, Line, spread
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.inspect_heading import facts, run_cells, run_heading
+from agenteval_tui.tui.presenters.inspect_heading import facts, pane_title, run_cells, run_heading
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import indented
 from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.screens.inspect_edits import Draft, DraftKey, Saving, index_in
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -35,53 +37,17 @@ if TYPE_CHECKING:
 
     from agenteval_tui.analysis.workbench import Impact, Workbench
     from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.history.rows import RunRow
-    from agenteval_tui.history.store import Store
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
 PANES = ("transcript", "looked", "config")
 DRAW_SECONDS = 0.05
 PRELOAD_SECONDS = 0.02
-AROUND = 500
 SEARCH_SECONDS = 0.2
 SEARCHED_AT_ONCE = 200_000
 FLIPS_LISTED = 500
 
-DraftKey = tuple[str, str, str, int]
-"""Suite, test, the criterion's name, and the how-manieth of that name: an edited file may move it."""
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class Around:
-    """The runs that next and previous go through: their ids and outcomes."""
-
-    runs: list[str]
-    outcomes: dict[str, str]
-
-    def failures(self) -> list[str]:
-        """Those that did not pass."""
-        return [run for run in self.runs if self.outcomes.get(run) in ("failed", "error", "needs_review")]
-
-
-@dataclass(slots=True)
-class Draft:
-    """An edited config that is not saved, and what stood in the file when the edit began."""
-
-    text: str
-    base: str
-
-
-@dataclass(frozen=True, slots=True)
-class Saving:
-    """What is being saved: it stays the same while the person goes elsewhere or goes on typing."""
-
-    bench: Workbench
-    key: DraftKey
-    name: str
-    index: int
-    text: str
 
 
 class InspectScreen(FrameScreen):
@@ -169,7 +135,7 @@ class InspectScreen(FrameScreen):
 
         def work() -> tuple[Workbench, tuple[CriterionResult, ...], Around]:
             bench = session.workbench(run_id)
-            around = known or _around(bench, list(runs))
+            around = known or runs_around(bench, list(runs))
             return bench, bench.judge_all(), around
 
         def then(answer: tuple[Workbench, tuple[CriterionResult, ...], Around]) -> None:
@@ -194,7 +160,7 @@ class InspectScreen(FrameScreen):
             self.agenteval.say(bench.note)
         view = self.query_one("#transcript", TranscriptView)
         view.show_transcript(bench.transcript)
-        self._choose(_first_criterion(bench, results, criterion))
+        self._choose(first_criterion(bench, results, criterion))
         self.retitle()
         if edit:
             self.action_edit()
@@ -387,22 +353,22 @@ class InspectScreen(FrameScreen):
         bench = self._bench
         what = "raw JSON" if self._raw else "transcript"
         much = count(len(bench.transcript.messages), "message") if bench else ""
-        return _pane_title(what, much, width, self._pane == "transcript")
+        return pane_title(what, much, width, self._pane == "transcript")
 
     def _looked_title(self, width: int) -> list[Line]:
         which = f"criterion {self._criterion + 1} of {len(self._bench.criteria)}" if self._bench else ""
         what = "tool text" if self._show_tools else "looked at"
-        return _pane_title(what, which, width, self._pane == "looked")
+        return pane_title(what, which, width, self._pane == "looked")
 
     def _config_title(self, width: int) -> list[Line]:
         bench = self._bench
         if bench is None:
-            return _pane_title("config_uxon", "", width, self._pane == "config")
+            return pane_title("config_uxon", "", width, self._pane == "config")
         if bench.criteria[self._criterion].index is None:
             state = "not in a file"
         else:
             state = ("edited ○" if UNICODE else "edited *") if self._edited else ("saved ●" if UNICODE else "saved")
-        return _pane_title("config_uxon", state, width, self._pane == "config")
+        return pane_title("config_uxon", state, width, self._pane == "config")
 
     def _tab_lines(self, width: int) -> list[Line]:
         """Narrow screens show one pane at a time; this line says which."""
@@ -687,7 +653,7 @@ class InspectScreen(FrameScreen):
             from agenteval_tui.suites.load import load_suite
 
             fresh = load_suite(path)
-            return fresh, replace(saving, index=_index_in(fresh, saving))
+            return fresh, replace(saving, index=index_in(fresh, saving))
 
         def answered(put_in: bool | None) -> None:
             if put_in:
@@ -711,66 +677,8 @@ class InspectScreen(FrameScreen):
 
         def work() -> list[tuple[str, str, int, str, str, str]]:
             then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
-            return [(row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in _known(store, then_of)]
+            return [
+                (row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in known_runs(store, then_of)
+            ]
 
         self.ask(work, show, group="flips")
-
-
-def _around(bench: Workbench, runs: list[str]) -> Around:
-    store = bench.store
-    if runs:
-        here = runs.index(bench.run.id) if bench.run.id in runs else 0
-        rows = _known(store, runs[max(here - AROUND // 2, 0) : here + AROUND // 2])
-    else:
-        rows = store.runs_of_test(bench.run.suite_key, bench.run.test_id, 200)
-    return Around([row.id for row in rows], {row.id: row.status for row in rows})
-
-
-def _known(store: Store, runs: Iterable[str]) -> list[RunRow]:
-    """The rows of these runs; those that were deleted meanwhile are left out."""
-    rows = []
-    for run in runs:
-        try:
-            rows.append(store.run(run))
-        except InfrastructureError:
-            raise
-        except AgentevalError:
-            continue
-    return rows
-
-
-def _index_in(fresh: LoadedSuite, saving: Saving) -> int:
-    """Where the criterion stands in the file as it is now: others may have been put before it, or it is gone."""
-    *_, name, number = saving.key
-    for test in fresh.suite.tests if fresh.suite is not None else ():
-        if test.id == saving.bench.run.test_id:
-            places = [index for index, criterion in enumerate(test.criteria) if criterion.name == name]
-            if len(places) >= number:
-                return places[number - 1]
-    raise AgentevalError(
-        f"criterion `{name}` of test `{saving.bench.run.test_id}` is not in the file any more, so nothing was saved",
-        where=str(fresh.path),
-        mend="your edit stays in the editor; put the criterion back, then save again",
-    )
-
-
-def _first_criterion(bench: Workbench, results: Sequence[CriterionResult], wanted: str) -> int:
-    for number, criterion in enumerate(bench.criteria):
-        if wanted and criterion.name == wanted:
-            return number
-    for number in range(len(bench.criteria)):
-        if number < len(results) and results[number].outcome in ("failed", "error"):
-            return number
-    return 0
-
-
-def _pane_title(name: str, much: str, width: int, active: bool) -> list[Line]:
-    rule = "─" if UNICODE else "-"
-    much = one_line(much, max(width - len(name) - 6, 8)) if much else ""
-    used = len(name) + (len(much) + 1 if much else 0) + 3
-    middle = rule * max(width - used, 0)
-    style = "bold accent" if active else "bold"
-    cells: list[Cell] = [(" ", ""), (name, style), (" ", ""), (middle, "accent" if active else "rule")]
-    if much:
-        cells += [(" ", ""), (much, "dim")]
-    return [fit(cells, width)]
