@@ -29,7 +29,7 @@ STDOUT = "-"
 
 @click.command("run")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may be given several times.")
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test, as ID or FILE::ID; may come often.")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; with several: with all.")
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
 @click.option("--agent", metavar="A", help="This agent in place of the suites'.")

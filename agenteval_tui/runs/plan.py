@@ -31,7 +31,8 @@ TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What was asked for. `tests` are ids; a test must have all of `tags` (its suite's count too).
+    """What was asked for. `tests` are ids, or `FILE::ID` where an id is in several suites; a test must have all of
+    `tags` (its suite's count too).
 
     `variation` limits the runs to one variation ("default": to none). `repeat`, `timeout` (seconds) and `agent`
     replace what the suites say; a variation that names an agent keeps it. `failed_from` is the reference of an
@@ -177,23 +178,29 @@ def _chosen(
     for one in loaded:
         _check_valid(one, named=bool(options.tests))
     every = [(one, one.suite, test) for one in loaded if one.suite is not None for test in one.suite.tests]
-    wanted = {name.casefold() for name in options.tests}
-    unknown = wanted - {test.id.casefold() for _, _, test in every}
-    if unknown:
-        name = next(name for name in options.tests if name.casefold() in unknown)
-        raise AgentevalError(f"there is no test {name!r}", mend=_near(name, [test.id for _, _, test in every]))
+    for name in options.tests:
+        if not any(_means(name, one, test) for one, _, test in every):
+            raise AgentevalError(f"there is no test {name!r}", mend=_near(name, [test.id for _, _, test in every]))
     tags = {tag.casefold() for tag in options.tags}
     failed = _failed_tests(options.failed_from, store)
     chosen = [
         (one, suite, test)
         for one, suite, test in every
-        if (not wanted or test.id.casefold() in wanted)
+        if (not options.tests or any(_means(name, one, test) for name in options.tests))
         and tags <= {tag.casefold() for tag in (*suite.tags, *test.tags)}
         and (failed is None or (one.key, test.id) in failed)
     ]
     if not chosen:
         raise AgentevalError(*_why_none(every, options))
     return chosen
+
+
+def _means(name: str, loaded: LoadedSuite, test: Test) -> bool:
+    """Whether `name` is this test: its id, or `FILE::ID` where several suites have a test of that id."""
+    file, mark, test_id = name.rpartition("::")
+    if test_id.casefold() != test.id.casefold():
+        return False
+    return not mark or file in (loaded.key, loaded.path.name, str(loaded.path))
 
 
 def _check_valid(loaded: LoadedSuite, *, named: bool) -> None:

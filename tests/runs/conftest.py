@@ -103,11 +103,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def suite(tmp_path: Path) -> Callable[[str], LoadedSuite]:
+def suite(tmp_path: Path) -> Callable[..., LoadedSuite]:
     """Load a suite from a text, as if it stood in a file of the temporary folder."""
 
-    def load(text: str = SUITE) -> LoadedSuite:
-        return load_text(textwrap.dedent(text), tmp_path / "greetings.suite.yaml")
+    def load(text: str = SUITE, name: str = "greetings.suite.yaml") -> LoadedSuite:
+        return load_text(textwrap.dedent(text), tmp_path / name)
 
     return load
 

@@ -46,7 +46,7 @@ tests:
 {CRITERIA}
 """
 
-Load = Callable[[str], LoadedSuite]
+Load = Callable[..., LoadedSuite]
 
 
 def planned(suite: Load, text: str = SUITE, **options: Any) -> Plan:
@@ -103,6 +103,17 @@ def test_options_replace_what_the_suite_says(suite: Load) -> None:
 def test_a_test_must_have_all_tags(suite: Load) -> None:
     assert {run.ref.test for run in planned(suite, tags=("smoke",)).runs} == {"first", "Second"}
     assert {run.ref.test for run in planned(suite, tags=("smoke", "SLOW", "shop")).runs} == {"first"}
+
+
+def test_a_test_is_named_with_its_file_where_its_id_is_in_several_suites(suite: Load) -> None:
+    here, there = suite(SUITE), suite(SUITE.replace("name: Orders", "name: Others"), name="others.suite.yaml")
+    both = make_plan([here, there], PlanOptions(tests=("second",)), user_agents={})
+    assert {run.suite_name for run in both.runs} == {"Orders", "Others"}
+    for name in (f"{there.key}::Second", "others.suite.yaml::second"):
+        one = make_plan([here, there], PlanOptions(tests=(name,)), user_agents={})
+        assert {(run.suite_name, run.ref.test) for run in one.runs} == {("Others", "Second")}
+    with pytest.raises(AgentevalError, match="there is no test"):
+        make_plan([here, there], PlanOptions(tests=("nowhere.suite.yaml::second",)), user_agents={})
 
 
 def test_one_variation_alone(suite: Load) -> None:

@@ -269,7 +269,7 @@ class SuitesScreen(FrameScreen):
     def action_run_selection(self) -> None:
         node = self._node
         if node is not None:
-            tests = (node.test.id,) if node.test is not None else ()
+            tests = (_test_name(node),) if node.test is not None else ()
             self._start([node.suite.loaded.path], tests, node.test.id if node.test else _name(node))
 
     def action_run_shown(self) -> None:
@@ -280,7 +280,7 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say("No test is shown, so there is nothing to run.")
             return
         paths = list(dict.fromkeys(node.suite.loaded.path for node in shown))
-        tests = tuple(node.test.id for node in shown if node.test) if self._tree.query else ()
+        tests = tuple(_test_name(node) for node in shown) if self._tree.query else ()
         self._start(paths, tests, "all suites" if not self._tree.query else "what was shown")
 
     def action_run_failed(self) -> None:
@@ -293,7 +293,7 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say("Nothing failed last time.")
             return
         paths = list(dict.fromkeys(node.suite.loaded.path for node in failed))
-        self._start(paths, tuple(node.test.id for node in failed if node.test), "what failed last")
+        self._start(paths, tuple(_test_name(node) for node in failed), "what failed last")
 
     def _all_tests(self) -> list[Node]:
         assert self._tree is not None
@@ -369,6 +369,11 @@ _BAD = ("failed", "error", "flaky")
 
 def _name(node: Node) -> str:
     return node.suite.loaded.suite.name if node.suite.loaded.suite else node.suite.loaded.path.name
+
+
+def _test_name(node: Node) -> str:
+    """The node's test as an execution is told of it: other suites may have a test of the same id."""
+    return f"{node.suite.loaded.key}::{node.test.id}" if node.test is not None else ""
 
 
 def _test_key(node: Node | None) -> str:
