@@ -9,7 +9,7 @@ from typing import Any
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
-from textual.color import Color
+from textual.color import Color, ColorParseError
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -86,7 +86,7 @@ class Palette:
             return self._background.blend(contrast, float(strength or 100) / 100).hex6 if strength else contrast.hex6
         try:
             parsed = Color.parse(raw)
-        except Exception:
+        except ColorParseError:
             return None
         return (self._background + parsed).hex6 if parsed.a < 1 else parsed.hex6
 
@@ -102,6 +102,6 @@ def _palette(_theme: str, variables: tuple[tuple[str, str], ...], ansi: bool) ->
     colours = dict(variables)
     try:
         background = Color.parse(colours.get("background", "#000000"))
-    except Exception:
+    except ColorParseError:
         background = Color(0, 0, 0)
     return Palette(colours, background, ansi)

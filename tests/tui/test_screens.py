@@ -543,3 +543,24 @@ async def test_an_agent_that_cannot_be_reached_is_an_error_with_its_remedy_and_n
         assert "is the server running?" in shown
         assert "The agent failed on this run" in shown
         assert "✗" not in shown
+
+
+async def test_more_and_fewer_at_once_count_from_what_was_asked_for(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from test_snapshots import an_execution
+
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("3")
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, RunScreen)
+        named = screen.keys()
+        assert {key for key, _, _ in named} == {"1", "5", "?"}  # nothing is watched: nothing to pause
+        screen.show_view(an_execution())  # whose figures, of 8 at once, do not change meanwhile
+        asked: list[int] = []
+        monkeypatch.setattr(screen, "_send", lambda verb, run="", number=0: asked.append(number) if number else None)
+        await pilot.press("plus", "plus", "minus")
+        assert asked == [9, 10, 9]

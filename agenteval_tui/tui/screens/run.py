@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1
+ASKED_SECONDS = 1.0  # after this the figures of the execution have come round
 
 
 class RunScreen(FrameScreen):
@@ -46,6 +48,7 @@ class RunScreen(FrameScreen):
         self._watched = ""
         self._follow = True
         self._cancel_asked = False
+        self._asked_at_once = (float("-inf"), 0)
         self._choosing = -1
         self._composed = False
         self._lost = False
@@ -153,6 +156,7 @@ class RunScreen(FrameScreen):
 
     def _begin(self, view: ExecutionView) -> None:
         self._view = view
+        self._asked_at_once = (float("-inf"), 0)
         self._grid = RunGrid(view)
         self._watched = ""
         cells = self.query_one("#cells", VirtualList)
@@ -263,7 +267,9 @@ class RunScreen(FrameScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         keys = super().keys()
-        if self._view is not None and not self._watching:
+        if self._view is None:
+            return [("1", "suites", "app.go('suites')"), ("5", "history", "app.go('history')"), *keys[-1:]]
+        if not self._watching:
             over = ("pause", "cancel", "more", "less", "follow")
             keys = [key for key in keys if key[2] not in over]
             keys[1:1] = [("l", "next run", "next_cell"), ("1", "suites", "app.go('suites')")]
@@ -357,7 +363,12 @@ class RunScreen(FrameScreen):
     def _at_once(self, step: int) -> None:
         view = self._view
         if view is not None and view.progress is not None and view.ended is None:
-            self._send("set_concurrency", number=max(view.progress.concurrency + step, 1))
+            # Keys are faster than the figures that come back: count from what was asked for a moment ago.
+            asked_at, asked = self._asked_at_once
+            known = asked if time.monotonic() - asked_at < ASKED_SECONDS else view.progress.concurrency
+            number = max(known + step, 1)
+            self._asked_at_once = (time.monotonic(), number)
+            self._send("set_concurrency", number=number)
 
     def action_more(self) -> None:
         self._at_once(1)
