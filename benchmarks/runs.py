@@ -53,7 +53,7 @@ class EchoAgent:
         yield TextDelta("Your order will arrive on Friday.")
         yield Done()
 
-    async def check(self) -> CheckReport:
+    async def check(self, thorough: bool = False) -> CheckReport:
         """It is always there."""
         return CheckReport(True, "in this process")
 

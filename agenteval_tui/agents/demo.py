@@ -94,7 +94,7 @@ class DemoAgent:
             talk.close()
             shop.close()
 
-    async def check(self) -> CheckReport:
+    async def check(self, thorough: bool = False) -> CheckReport:
         """It is always there: it is a part of this program."""
         return CheckReport(True, f"demo-rules {self._options.version}: a rule-based program, not an AI model", 0.0)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,10 @@ class ToolSpec:
 class AgentRequest:
     """One run's task: the conversation so far, ending with what the agent shall answer.
 
+    The messages' `tool_calls` and `tool_call` are indices into `tool_calls`, as in a transcript. A test with several
+    turns asks once a turn: each request holds the whole conversation until then, so that an agent need not remember
+    anything; one that does can tell a run by `run` (the same in all its turns and attempts) and `turn` (from 1).
+
     `config` is the agent's configuration after a variation's was merged in. `context` is the test's testing context
     (Power UI's `sample_system_prompt`, `sample_tools`, ...). `repetition` counts from 1; `seed` is derived from
     test, row and repetition, so that an agent that varies can do so reproducibly.
@@ -34,6 +38,9 @@ class AgentRequest:
     test_id: str = ""
     repetition: int = 1
     seed: int = 0
+    tool_calls: tuple[ToolCall, ...] = ()
+    run: str = ""
+    turn: int = 1
 
 
 # Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.
@@ -47,7 +54,8 @@ class AgentSetup:
 
     `name` is what the user calls the agent; `config` its options, `kind` among them; relative paths in it are meant
     from `base_dir`; keys are looked up by name in `env`. `transcripts` reads the history (`replay` needs it for
-    `execution:`); None: there is no history.
+    `execution:`); None: there is no history. `trusted`: the user trusts the folder, so files outside of it may be read.
+    Whether programs may run at all is asked before any agent is made (`runs`).
     """
 
     name: str
@@ -55,6 +63,7 @@ class AgentSetup:
     base_dir: Path
     env: Mapping[str, str] = field(default_factory=dict)
     transcripts: TranscriptSource | None = None
+    trusted: bool = False
 
 
 # Events. What an agent yields while it works; the recorder (`record.py`) makes a transcript of them.
@@ -163,13 +172,26 @@ AgentEvent = (
 
 
 @dataclass(frozen=True, slots=True)
+class CheckStep:
+    """One thing that was tried: `name` is reachable, key, model, streams or tools. `ok` None: it could not be told,
+    or makes no sense for this agent. `latency_ms` is how long it took."""
+
+    name: str
+    ok: bool | None
+    message: str = ""
+    latency_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What `agenteval doctor` and the Agents screen say of an agent: reachable or not, in words, how long it took."""
+    """What `agenteval agents check` and the Agents screen say of an agent: all well or not, in words, and step by
+    step. `latency_ms` is the time of the whole check."""
 
     ok: bool
     message: str
     latency_ms: float | None = None
     mend: str = ""
+    steps: tuple[CheckStep, ...] = ()
 
 
 @runtime_checkable
@@ -184,8 +206,9 @@ class Agent(Protocol):
         """The events of one run, as they happen."""
         ...
 
-    async def check(self) -> CheckReport:
-        """Is the agent there? Costs as little as the kind allows."""
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Is the agent there? Costs as little as the kind allows; `thorough` also asks for a streamed answer and a
+        call of a tool, which may cost tokens."""
         ...
 
     async def close(self) -> None:

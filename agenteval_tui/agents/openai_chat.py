@@ -25,6 +25,7 @@ from agenteval_tui.agents.interface import (
     Failed,
     Prompted,
     ToolCallFinished,
+    ToolSpec,
     TurnEnded,
     UsageReported,
 )
@@ -53,7 +54,7 @@ class OpenAIChatAgent:
     def __init__(self, setup: AgentSetup) -> None:
         self._setup = setup
         self._options = read_options(OpenAIOptions, setup.name, setup.config)
-        make_toolbox(self._options.tools, {}, setup.base_dir).close()  # so that a wrong tools file is said at once
+        make_toolbox(self._options.tools, {}, setup.base_dir)  # so that a wrong tools file is said at once
         self._clients: dict[str, httpx.AsyncClient] = {}
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
@@ -70,14 +71,11 @@ class OpenAIChatAgent:
         except _NoKey as missing:
             yield missing.failed
             return
-        try:
-            async with aclosing(self._converse(request, options, wire, toolbox)) as events:
-                async for event in events:
-                    yield event
-        finally:
-            toolbox.close()
+        async with toolbox, aclosing(self._converse(request, options, wire, toolbox)) as events:
+            async for event in events:
+                yield event
 
-    async def check(self) -> CheckReport:
+    async def check(self, thorough: bool = False) -> CheckReport:
         """Asks the server for its models (free), or, where it has no such list, for an answer of one token."""
         try:
             wire = self._wire(self._options)
@@ -140,7 +138,7 @@ class OpenAIChatAgent:
         if given != request.messages:
             yield Prompted(given)
         messages = [_sent(message) for message in given]
-        declared = toolbox.declared()
+        declared = [_declared(spec) for spec in toolbox.specs()]
         key = 0
         for _ in range(options.max_steps):
             reply = Reply(first_key=key)
@@ -275,6 +273,12 @@ def _filled(text: str, concepts: Any) -> str:
         return str(concepts[name]) if name in concepts else found.group()
 
     return _PLACEHOLDER.sub(value, text)
+
+
+def _declared(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as a Chat Completions request declares it."""
+    function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    return {"type": "function", "function": function}
 
 
 def _sent(message: Message) -> dict[str, Any]:

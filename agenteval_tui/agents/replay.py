@@ -63,7 +63,7 @@ class ReplayAgent:
         else:
             yield Done(transcript.finish_reason or "stop", transcript.model)
 
-    async def check(self) -> CheckReport:
+    async def check(self, thorough: bool = False) -> CheckReport:
         """Reads the recordings and says how many there are."""
         began = time.perf_counter()
         try:

@@ -77,10 +77,21 @@ class ShopTool:
 
 @dataclass(slots=True)
 class Toolbox:
-    """The tools of one run, by name. Close it after the run."""
+    """The tools of one run, by name: `async with toolbox:` around the run starts what must run and gives it back."""
 
     tools: Mapping[str, Tool]
     shop: sqlite3.Connection | None = field(default=None)
+
+    async def __aenter__(self) -> Toolbox:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self.shop is not None:
+            self.shop.close()
+
+    def specs(self) -> list[ToolSpec]:
+        """What the model is told of the tools, in order. Complete once the toolbox was entered."""
+        return [tool.spec for tool in self.tools.values()]
 
     async def call(self, name: str, arguments_text: str) -> ToolOutcome:
         """The outcome of a call as the model made it: unknown tools and malformed arguments are failures in words."""
@@ -100,31 +111,12 @@ class Toolbox:
         except Exception as error:
             return ToolOutcome(f"the tool failed: {error or type(error).__name__}", error=True)
 
-    def close(self) -> None:
-        """Give back what the tools hold."""
-        if self.shop is not None:
-            self.shop.close()
-
-    def declared(self) -> list[dict[str, Any]]:
-        """The tools as a Chat Completions request declares them."""
-        return [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.spec.name,
-                    "description": tool.spec.description,
-                    "parameters": tool.spec.parameters,
-                },
-            }
-            for tool in self.tools.values()
-        ]
-
 
 def make_toolbox(tools: str | Sequence[Any] | None, context: Mapping[str, Any], base_dir: Path) -> Toolbox:
     """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
 
     `tools` is a list, the name of a file with one, or "builtin:demo-shop": the bundled shop's own tools.
-    Raises `AgentevalError` when a tool is written wrongly.
+    Nothing is started before the toolbox is entered. Raises `AgentevalError` when a tool is written wrongly.
     """
     made: dict[str, Tool] = {}
     shop: sqlite3.Connection | None = None

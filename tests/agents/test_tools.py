@@ -44,7 +44,7 @@ async def test_the_first_pair_that_fits_answers(arguments: str, answer: str) -> 
 async def test_tools_of_the_context_take_the_place_of_the_agents() -> None:
     context = {"sample_tools": {"f": {"sample_response": "new"}, "h": {"request_response_pairs": {"x": "y"}}}}
     box = make_toolbox([{"name": "f", "sample_response": "old"}, {"name": "g"}], context, Path())
-    assert [tool["function"]["name"] for tool in box.declared()] == ["f", "g", "h"]
+    assert [spec.name for spec in box.specs()] == ["f", "g", "h"]
     assert (await box.call("f", "{}")).text == "new"
     assert (await box.call("g", "{}")).error
     assert (await box.call("h", '{"a": "x"}')).text == "y"
@@ -52,7 +52,7 @@ async def test_tools_of_the_context_take_the_place_of_the_agents() -> None:
 
 def test_arguments_as_power_ui_declares_them_become_a_schema() -> None:
     tool = {"name": "f", "arguments": [{"name": "city", "description": "where"}, "unit"]}
-    declared = make_toolbox([tool], {}, Path()).declared()[0]["function"]["parameters"]
+    declared = make_toolbox([tool], {}, Path()).specs()[0].parameters
     assert declared == {"type": "object", "properties": {"city": {"description": "where"}, "unit": {}}}
 
 

@@ -76,7 +76,7 @@ class ScriptedAgent:
         finally:
             self.scripts.running -= 1
 
-    async def check(self) -> CheckReport:
+    async def check(self, thorough: bool = False) -> CheckReport:
         return CheckReport(True, "scripted")
 
     async def close(self) -> None:
