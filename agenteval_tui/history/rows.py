@@ -52,6 +52,22 @@ class PlannedRun:
     variables: Mapping[str, Any] = field(default_factory=dict)
     criteria: tuple[str, ...] = ()
     specs: tuple[Mapping[str, Any], ...] = ()
+    task: Mapping[str, Any] | None = None
+    """All that is needed to run it later without the suite's file, as JSON (`runs.tasks`); shared by repetitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """An attempt of a run that ended in an error and was followed by another one."""
+
+    number: int
+    kind: str
+    message: str
+    duration_ms: float
+    at_ms: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +84,16 @@ class RunEnded:
     results: tuple[CriterionResult, ...] = ()
     warnings: int = 0
     why: str = ""
+    failed_attempts: tuple[FailedAttempt, ...] = ()
+    request: str = ""
+    """The hash of all that was asked of the agent, so that `--cache` finds the answer; "" where it may not."""
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRow:
-    """An execution with its totals. `status`: running, finished, cancelled, failed, interrupted (its process died).
+    """An execution with its totals. `status`: running, finished, cancelled, stopped (a limit was reached), failed,
+    interrupted (its process died).
 
     `runs` counts all planned runs; tokens and `cost` (None: never measured) add up over the ended ones. `suites` and
     `agents` are names joined by commas, for lists. `rowid` grows with every execution and is the key to page by.
@@ -142,6 +163,7 @@ class RunRow:
     tags: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()
     warnings: int = 0
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

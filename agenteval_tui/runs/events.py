@@ -44,6 +44,33 @@ class Planned(Event):
     runs: tuple[RunRef, ...]
     concurrency: int
     started_ms: int
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted(Event):
+    """The next user message of a test with several turns goes to the agent. `turn` counts from 1."""
+
+    type: ClassVar[str] = "turn"
+    run: str
+    turn: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled(Event):
+    """The number of runs at once was changed for an agent, because its server asks for less (429) or takes more again.
+
+    `wanted` is the number without that; `wait_s`: no new run of this agent begins before.
+    """
+
+    type: ClassVar[str] = "throttled"
+    agent: str
+    limit: int
+    wanted: int
+    wait_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +152,21 @@ class AttemptFailed(Event):
     attempt: int
     message: str
     retry_in_s: float
+    kind: str = ""
+    mend: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentFinished(Event):
-    """The agent is done (or failed) and grading begins."""
+    """The agent is done (or failed: `error` says why, `mend` what to do) and grading begins. `cached`: the answer was
+    in the history already, no agent was asked."""
 
     type: ClassVar[str] = "finished"
     run: str
     duration_ms: float
     error: str
+    mend: str = ""
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +183,10 @@ class Graded(Event):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Event):
-    """Figures of the whole execution, a few times a second. `rate` is ended runs a second; `eta_s` None: unknown."""
+    """Figures of the whole execution, a few times a second. `rate` is ended runs a second; `eta_s` None: unknown.
+
+    Tokens and `cost` are the agents'; the judges' are apart. `skipped` runs were not needed: their test was decided.
+    """
 
     type: ClassVar[str] = "progress"
     total: int
@@ -169,11 +204,15 @@ class Progress(Event):
     cost: float | None
     concurrency: int
     paused: bool
+    skipped: int = 0
+    judged_tokens: int = 0
+    judged_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ended(Event):
-    """The last event: `status` is finished, cancelled or failed (with the reason in `message`)."""
+    """The last event: `status` is finished, cancelled, stopped (a limit was reached) or failed; `message` has the
+    reason."""
 
     type: ClassVar[str] = "ended"
     status: str
@@ -182,7 +221,7 @@ class Ended(Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamPart:
-    """A piece of what streamed, in order: `kind` is text, reasoning or tool.
+    """A piece of what streamed, in order: `kind` is text, reasoning, tool or user (a later turn's message).
 
     Of text and reasoning the end is kept (`cut`: the beginning is missing). A tool has its `name`, `key`, `arguments`
     (JSON text), and, once it is `done`, its `result` and whether it was an `error`.
@@ -212,6 +251,8 @@ class RunState:
     score: float | None = None
     failed: tuple[tuple[str, str], ...] = ()
     error: str = ""
+    mend: str = ""
+    cached: bool = False
     retries: tuple[str, ...] = ()
     retry_in_s: float | None = None
     input_tokens: int | None = None
@@ -254,6 +295,8 @@ EVENTS: dict[str, type[Event]] = {
         ToolStarted,
         ToolArguments,
         ToolFinished,
+        TurnStarted,
+        Throttled,
         UsageCounted,
         AttemptFailed,
         AgentFinished,

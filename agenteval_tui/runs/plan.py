@@ -14,7 +14,7 @@ from agenteval_tui.runs.plan_agents import AgentPlan, agent_plan
 from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.text.identity import content_hash, new_id
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.model import Message
+from agenteval_tui.transcripts.model import Message, ToolCall
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec
@@ -37,7 +37,13 @@ class PlanOptions:
     `variation` limits the runs to one variation ("default": to none). `repeat`, `timeout` (seconds) and `agent`
     replace what the suites say; a variation that names an agent keeps it. `failed_from` is the reference of an
     execution: only the tests that failed there, or ended in an error. `seed` changes what seeded agents do. `judge`
-    is the agent that judges, whatever judges the metrics name. `trust`: functions of the suite's folder may run.
+    is the agent that judges, whatever judges the metrics name. `trust`: programs and functions of the suites' folders
+    may run, whether they were trusted before or not.
+
+    `max_cost` (US dollars, judges included), `max_tokens` and `max_seconds` end the execution cleanly when they are
+    reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for the first repetition,
+    "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names two agents: each
+    chosen test runs with both. `sample` draws so many tests (and rows) by `seed`.
     """
 
     tests: tuple[str, ...] = ()
@@ -52,6 +58,13 @@ class PlanOptions:
     trust: bool = False
     seed: int = 0
     judge: str | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_seconds: float | None = None
+    cache: str = ""
+    early_stop: bool = True
+    ab: tuple[str, ...] = ()
+    sample: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The options that differ from the defaults."""
@@ -62,15 +75,27 @@ class PlanOptions:
     def from_json(cls, data: Mapping[str, Any]) -> PlanOptions:
         """The options in what `to_json` gave. Raises TypeError when it holds something else."""
         plain = dict(data)
-        for name in ("tests", "tags"):
+        for name in ("tests", "tags", "ab"):
             if name in plain:
                 plain[name] = tuple(plain[name])
         return cls(**plain)
 
 
 @dataclass(frozen=True, slots=True)
+class StopRule:
+    """When a test's repetitions are enough: once its pass rate is known to be above or below `threshold` (page 4)."""
+
+    alpha: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunPlan:
-    """One run, ready to be run: templates rendered, criteria as specs. `timeout_s`: seconds for the whole run."""
+    """One run, ready to be run: templates rendered, criteria as specs. `timeout_s`: seconds for the whole run.
+
+    `messages` are the conversation that the agent answers first, with its calls in `tool_calls`; `turns` the user
+    messages that are sent after that, one after another. `stop`: when no more repetitions are needed.
+    """
 
     ref: RunRef
     suite_key: str
@@ -84,6 +109,9 @@ class RunPlan:
     pass_threshold: float | None
     tags: tuple[str, ...]
     seed: int
+    tool_calls: tuple[ToolCall, ...] = ()
+    turns: tuple[str, ...] = ()
+    stop: StopRule | None = None
 
     @property
     def base_dir(self) -> Path:
@@ -97,7 +125,7 @@ class RunPlan:
 
     @property
     def prompt(self) -> str:
-        """What stands in lists for the whole conversation: the last user message."""
+        """What stands in lists for the whole conversation: the last user message before the agent's first answer."""
         for message in reversed(self.messages):
             if message.role == "user":
                 return message.content
@@ -105,8 +133,36 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What an execution may use: US dollars (agents and judges), tokens, seconds. None: as much as it takes."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """A run of a resumed execution that had ended before: it is shown and counted, and not run again."""
+
+    ref: RunRef
+    status: str
+    score: float | None = None
+    failed: tuple[tuple[str, str], ...] = ()
+    duration_ms: float = 0.0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """All runs of an execution in order, and how many of them may run at once."""
+    """All runs of an execution in order, and how many of them may run at once.
+
+    `earlier`: the execution is resumed; these had ended, `runs` are those that are missing, and `order` holds the ids
+    of both in the order in which they are shown (empty: that of `runs`).
+    """
 
     execution_id: str
     title: str
@@ -116,6 +172,10 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     respondents: Respondents = field(default_factory=Respondents)
     trust: bool = False
+    limits: Limits = Limits()
+    cache: str = ""
+    earlier: tuple[EarlierRun, ...] = ()
+    order: tuple[str, ...] = ()
 
     @property
     def suite_keys(self) -> tuple[str, ...]:
@@ -164,6 +224,8 @@ def make_plan(
         options=options.to_json(),
         respondents=Respondents.of(tuple(loaded), user_agents, options.judge),
         trust=options.trust,
+        limits=Limits(options.max_cost, options.max_tokens, options.max_seconds),
+        cache=options.cache,
     )
 
 
