@@ -11,26 +11,31 @@ from agenteval_tui.suites.yaml_tree import Sequence, compose, plain_data, resolv
 from agenteval_tui.text.problems import AgentevalError
 
 
-def load_tools(tools: Any, base_dir: Path) -> list[dict[str, Any]]:
+def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dict[str, Any]]:
     """The tools as a list of objects with `name`, whether given in place or as a path relative to `base_dir`.
 
-    The file holds the list, or `tools:` with it. Raises `AgentevalError` when the path leaves `base_dir`, or the file
-    is absent or no such list.
+    An object with `mcp` is a server and stands for all its tools: it may have no name. The file holds the list, or
+    `tools:` with it. Raises `AgentevalError` when the file is absent or no such list, or its path leaves `base_dir`
+    and the user does not trust the folder (`trusted`). Starts nothing.
     """
     if tools is None:
         return []
     if isinstance(tools, str):
-        path = inside(tools, base_dir)
+        path = inside(tools, base_dir, trusted=trusted)
         return _checked(_read(path), str(path))
     return _checked(tools, "tools")
 
 
-def inside(given: str, base_dir: Path) -> Path:
-    """The file `given`, relative to `base_dir`. Raises `AgentevalError` when it is outside of it (links count)."""
+def inside(given: str, base_dir: Path, *, trusted: bool = False, what: str = "file") -> Path:
+    """The file `given` (or another `what`), relative to `base_dir`. Raises `AgentevalError` when it is outside of it
+    (links count), unless the user trusts the folder.
+    """
     path = (base_dir / given).resolve()
-    if not path.is_relative_to(base_dir.resolve()):
+    if not trusted and not path.is_relative_to(base_dir.resolve()):
         raise AgentevalError(
-            f"the file {given} is outside of the suite's folder", where=str(base_dir), mend="copy it beside the suite"
+            f"the {what} {given} is outside of the suite's folder",
+            where=str(base_dir),
+            mend=f"{'copy it beside' if what == 'file' else 'name one beside'} the suite, or trust the folder",
         )
     return path
 
@@ -66,6 +71,9 @@ def _checked(tools: Any, where: str) -> list[dict[str, Any]]:
     for number, tool in enumerate(tools, 1):
         # OpenAI's form wraps the tool: {"type": "function", "function": {...}}.
         inner = tool.get("function", tool) if isinstance(tool, dict) else tool
+        if isinstance(inner, dict) and "mcp" in inner and "name" not in inner:
+            checked.append(dict(inner))
+            continue
         if not isinstance(inner, dict) or not isinstance(inner.get("name"), str) or not inner["name"]:
             raise AgentevalError(f"tool {number} has no name", where=where, mend="add `name: ...`")
         checked.append(dict(inner))
