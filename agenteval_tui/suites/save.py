@@ -43,7 +43,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
         raise SaveFailed(
             "this config holds half a character (a lone surrogate)", where=where, mend="remove it"
         ) from None
-    _check_unchanged(loaded, _now(loaded))
+    check_unchanged(loaded, read_again(loaded))
     node = loaded.config_node(test_id, criterion)
     if loaded.root is None or not loaded.whole:
         raise SaveFailed("the file has a YAML error further down", where=where, mend="mend that first")
@@ -65,18 +65,20 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
     )
     if lost or (saved.suite is None and loaded.suite is not None):
         raise SaveFailed("the saved suite would not be read as it is now", where=where)
-    _write(loaded, data)
+    write_over(loaded, data)
     return saved
 
 
-def _now(loaded: LoadedSuite) -> bytes:
+def read_again(loaded: LoadedSuite) -> bytes:
+    """The file's bytes as they are now. Raises `SaveFailed`."""
     try:
         return read_bytes(loaded.path)
     except AgentevalError as error:
         raise SaveFailed(error.what, where=error.where, mend="the edited text is not lost; save it elsewhere") from None
 
 
-def _check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
+def check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
+    """Raises `FileChanged` when `data`, the file's bytes now, are not those that were read."""
     if hashlib.sha256(data).hexdigest() == loaded.digest:
         return
     now = data.removeprefix(BOM).decode("utf-8", "replace")
@@ -90,7 +92,7 @@ def _check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
     raise FileChanged(str(loaded.path), "".join(lines))
 
 
-def _write(loaded: LoadedSuite, data: bytes) -> None:
+def write_over(loaded: LoadedSuite, data: bytes) -> None:
     """Replace the file as one step: all of it or nothing, also when the machine stops midway."""
     path = loaded.path.resolve()  # a link stays a link
     where = str(loaded.path)
@@ -109,7 +111,7 @@ def _write(loaded: LoadedSuite, data: bytes) -> None:
                         os.fchown(stream.fileno(), before.st_uid, before.st_gid)
                 os.fchmod(stream.fileno(), stat.S_IMODE(before.st_mode))
                 os.fsync(stream.fileno())
-            _check_unchanged(loaded, _now(loaded))  # once more, just before: others write as well
+            check_unchanged(loaded, read_again(loaded))  # once more, just before: others write as well
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
