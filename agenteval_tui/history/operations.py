@@ -13,6 +13,7 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.outcomes import TOTAL_OF, End, Started, end_runs, start_runs, withdraw
 from agenteval_tui.history.replies import forget_runs
+from agenteval_tui.history.resuming import forget_transcript
 from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.text.identity import now_ms
 
@@ -61,11 +62,12 @@ class EndExecution:
 
     def prepare(self) -> None:
         """Refuse a status that no list knows."""
-        if self.status not in ("finished", "cancelled", "failed", "interrupted"):
+        if self.status not in ("finished", "cancelled", "stopped", "failed", "interrupted"):
             raise HistoryError(f"an execution can't end as {self.status!r}")
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
-        """Set the status. Cancelled: what had not ended is cancelled too. Else it goes back to the queue."""
+        """Set the status. Cancelled: what had not ended is cancelled too. Else it goes back to the queue, where a
+        later process may take it up."""
         found = connection.execute("SELECT id FROM executions WHERE uid = ?", (self.execution_id,)).fetchone()
         if found is None:
             raise HistoryError(f"there is no execution {self.execution_id}")
@@ -120,18 +122,18 @@ class DeleteExecution:
             return 0
         execution: int = found[0]
         rows = connection.execute(
-            "SELECT id, test, status, input_tokens, output_tokens, cost, transcript FROM runs WHERE execution = ?",
+            "SELECT id, test, status, cached, input_tokens, output_tokens, cost, transcript FROM runs"
+            " WHERE execution = ?",
             (execution,),
         ).fetchall()
-        for run, test, status, *spent, _ in rows:
+        for run, test, status, cached, *spent, _ in rows:
             if status in TOTAL_OF:
-                withdraw(connection, totals, run, execution, test, status, spent)
+                withdraw(connection, totals, run, execution, test, status, () if cached else spent)
         forget_runs(connection, [row[0] for row in rows])
+        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", [(row[0],) for row in rows])
         connection.execute("DELETE FROM runs WHERE execution = ?", (execution,))
         for transcript in {row[-1] for row in rows if row[-1] is not None}:
-            if connection.execute("SELECT 1 FROM runs WHERE transcript = ?", (transcript,)).fetchone() is None:
-                connection.execute("DELETE FROM transcripts WHERE id = ?", (transcript,))
-                connection.execute("DELETE FROM tool_calls WHERE transcript = ?", (transcript,))
+            forget_transcript(connection, transcript)
         connection.execute("DELETE FROM imports WHERE execution = ?", (execution,))
         connection.execute("DELETE FROM executions WHERE id = ?", (execution,))
         totals.executions.pop(execution, None)

@@ -18,7 +18,7 @@ from agenteval_tui.history.blobs import (
 )
 from agenteval_tui.history.bulk import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.rows import HEAD, RunEnded
+from agenteval_tui.history.rows import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.writer import Totals
 
 # Which of an execution's totals a status counts in.
@@ -106,7 +106,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
             for (text,) in look_up(
                 connection,
                 "SELECT json_group_array(json_array("
-                "uid, id, execution, test, plan, status, input_tokens, output_tokens, cost))"
+                "uid, id, execution, test, plan, status, cached, input_tokens, output_tokens, cost))"
                 " FROM runs WHERE uid IN {keys}",
                 [end.ended.run_id for end in ends],
             )
@@ -120,9 +120,10 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
         ended, transcript = end.ended, end.ended.transcript
         if ended.run_id not in planned:
             raise HistoryError(f"there is no planned run {ended.run_id}")
-        run, execution, test, plan, was, *spent_before = planned[ended.run_id]
+        run, execution, test, plan, was, was_cached, *spent_before = planned[ended.run_id]
         if was in TOTAL_OF:
-            withdraw(connection, totals, run, execution, test, was, spent_before)
+            withdraw(connection, totals, run, execution, test, was, () if was_cached else spent_before)
+        cached = ended.cached or bool(was_cached)  # graded again it is still an answer that was known before
         usage, error = transcript.usage, transcript.error
         updates.append(
             (
@@ -141,8 +142,12 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
                 clean(ended.why[:HEAD]),
                 clean(error.kind) if error else "",
                 clean(error.message) if error else "",
+                clean(ended.request) or None,
+                cached,
             )
         )
+        if ended.failed_attempts:
+            keep_attempts(connection, run, ended.failed_attempts)
         for position, one in enumerate(ended.results):
             criterion = criteria.get(one.criterion_hash)
             results.append(
@@ -153,7 +158,9 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
         prompt, answer, tools = end.document
         documents.append((run, prompt or planned_prompt(connection, plan), answer, tools))
         totals.add(execution, TOTAL_OF[ended.status], 1)
-        for column, number in zip(_SPENT, (usage.input_tokens, usage.output_tokens, usage.cost), strict=True):
+        # What came from the history was paid for there.
+        spent = () if cached else (usage.input_tokens, usage.output_tokens, usage.cost)
+        for column, number in zip(_SPENT, spent, strict=False):
             if number is not None:
                 totals.add(execution, column, number)
         if ended.status != "cancelled":
@@ -174,7 +181,8 @@ _UPDATE_RUNS = (
     " started_ms = coalesce(new.column4, runs.started_ms), duration_ms = new.column5, attempts = new.column6,"
     " warnings = new.column7, input_tokens = new.column8, output_tokens = new.column9, cost = new.column10,"
     " transcript = new.column11, output_head = new.column12, why = new.column13, error_kind = new.column14,"
-    " error_message = new.column15 FROM new WHERE runs.id = new.column1"
+    " error_message = new.column15, request = coalesce(new.column16, runs.request), cached = new.column17"
+    " FROM new WHERE runs.id = new.column1"
 )
 
 
@@ -223,7 +231,7 @@ def withdraw(
     status: str,
     spent: Sequence[float | None],
 ) -> None:
-    """Take an ended run's results, search entry and share of the totals away; its row stays."""
+    """Take an ended run's results, search entry and share of the totals (`spent`: tokens, cost) away; its row stays."""
     entry = stored_document(connection, run)
     if entry is not None:
         connection.execute(
@@ -232,11 +240,35 @@ def withdraw(
     connection.execute("DELETE FROM criterion_results WHERE run = ?", (run,))
     connection.execute("DELETE FROM evidence WHERE run = ?", (run,))
     totals.add(execution, TOTAL_OF[status], -1)
-    for column, number in zip(_SPENT, spent, strict=True):
+    for column, number in zip(_SPENT, spent, strict=False):
         if number is not None:
             totals.add(execution, column, -number)
     if status != "cancelled":
         totals.tests[test] = totals.tests.get(test, 0) - 1
+
+
+def keep_attempts(connection: sqlite3.Connection, run: int, attempts: Sequence[FailedAttempt]) -> None:
+    """Add failed attempts to those that the run has; they are numbered on from there."""
+    found = connection.execute("SELECT max(number) FROM failed_attempts WHERE run = ?", (run,)).fetchone()[0]
+    write_rows(
+        connection,
+        "INSERT INTO failed_attempts"
+        " (run, number, kind, message, duration_ms, at_ms, input_tokens, output_tokens, cost) {rows}",
+        [
+            (
+                run,
+                number,
+                clean(one.kind),
+                clean(one.message),
+                one.duration_ms,
+                one.at_ms,
+                one.input_tokens,
+                one.output_tokens,
+                one.cost,
+            )
+            for number, one in enumerate(attempts, (found or 0) + 1)
+        ],
+    )
 
 
 def stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str, str] | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from agenteval_tui.history.blobs import clean, json_text
@@ -14,6 +14,7 @@ from agenteval_tui.history.bulk import write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.liveness import owner_name
 from agenteval_tui.history.rows import HEAD, ExecutionRecord, PlannedRun
+from agenteval_tui.history.tasks import Packed, PackedTasks, store_tasks
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 
@@ -26,17 +27,22 @@ class Begin:
 
     record: ExecutionRecord
     runs: Sequence[PlannedRun]
+    setup: Packed | None = None
+    tasks: PackedTasks = field(default_factory=PackedTasks)
 
     def prepare(self) -> None:
-        """Nothing to encode."""
+        """Encode and compress what resuming needs."""
+        self.tasks.add(run.task for run in self.runs)
+        self.setup = self.tasks.add_one(self.record.setup)
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert all of it."""
         record = self.record
+        task_ids = store_tasks(connection, self.tasks)
         connection.execute(
             "INSERT INTO executions"
-            " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner)"
-            " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?)",
+            " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup)"
+            " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?)",
             (
                 clean(record.id),
                 clean(record.title),
@@ -47,9 +53,10 @@ class Begin:
                 json_text(dict(record.options)),
                 json_text(record.suite_keys),
                 owner_name(record.pid),
+                task_ids[self.setup.hash] if self.setup is not None else None,
             ),
         )
-        AddRuns(record.id, self.runs).apply(connection, totals)
+        _add_runs(connection, record.id, self.runs, self.tasks, task_ids)
 
 
 @dataclass(slots=True)
@@ -58,48 +65,61 @@ class AddRuns:
 
     execution_id: str
     runs: Sequence[PlannedRun]
+    tasks: PackedTasks = field(default_factory=PackedTasks)
 
     def prepare(self) -> None:
-        """Nothing to encode."""
+        """Encode and compress what resuming needs."""
+        self.tasks.add(run.task for run in self.runs)
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert them, with the suites, tests, criteria and plans that are new."""
-        found = connection.execute(
-            "SELECT id, suites, agents FROM executions WHERE uid = ?", (self.execution_id,)
-        ).fetchone()
-        if found is None:
-            raise HistoryError(f"there is no execution {self.execution_id}")
-        execution: int = found[0]
-        suites: list[str] = json.loads(found[1])
-        agents: list[str] = json.loads(found[2])
-        ids = _Known(connection)
-        rows = []
-        for run in self.runs:
-            _note(suites, run.suite_name)
-            _note(agents, run.agent)
-            rows.append(
-                (
-                    clean(run.id),
-                    execution,
-                    run.position,
-                    ids.test(run),
-                    ids.plan(run),
-                    clean(run.variation),
-                    run.row,
-                    run.repetition,
-                    clean(run.agent),
-                    "queued",
-                )
+        _add_runs(connection, self.execution_id, self.runs, self.tasks, store_tasks(connection, self.tasks))
+
+
+def _add_runs(
+    connection: sqlite3.Connection,
+    execution_id: str,
+    runs: Sequence[PlannedRun],
+    tasks: PackedTasks,
+    task_ids: Mapping[bytes, int],
+) -> None:
+    found = connection.execute("SELECT id, suites, agents FROM executions WHERE uid = ?", (execution_id,)).fetchone()
+    if found is None:
+        raise HistoryError(f"there is no execution {execution_id}")
+    execution: int = found[0]
+    suites: list[str] = json.loads(found[1])
+    agents: list[str] = json.loads(found[2])
+    ids = _Known(connection)
+    rows = []
+    for run in runs:
+        _note(suites, run.suite_name)
+        _note(agents, run.agent)
+        rows.append(
+            (
+                clean(run.id),
+                execution,
+                run.position,
+                ids.test(run),
+                ids.plan(run),
+                clean(run.variation),
+                run.row,
+                run.repetition,
+                clean(run.agent),
+                "queued",
+                task_ids[tasks.hash_of(run.task)] if run.task is not None else None,
+                run.seed,
             )
-        write_rows(
-            connection,
-            "INSERT INTO runs (uid, execution, position, test, plan, variation, row, repetition, agent, status) {rows}",
-            rows,
         )
-        connection.execute(
-            "UPDATE executions SET runs = runs + ?, suites = ?, agents = ? WHERE id = ?",
-            (len(rows), json_text(suites), json_text(agents), execution),
-        )
+    write_rows(
+        connection,
+        "INSERT INTO runs"
+        " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task, seed) {rows}",
+        rows,
+    )
+    connection.execute(
+        "UPDATE executions SET runs = runs + ?, suites = ?, agents = ? WHERE id = ?",
+        (len(rows), json_text(suites), json_text(agents), execution),
+    )
 
 
 class _Known:

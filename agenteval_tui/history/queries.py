@@ -27,7 +27,8 @@ _EXECUTION = (
 _RUN = (
     "SELECT r.id, r.uid, e.uid, r.position, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
     " r.agent, r.status, r.score, r.started_ms, r.duration_ms, r.attempts, r.input_tokens, r.output_tokens, r.cost,"
-    " p.prompt_head, r.output_head, r.why, r.error_kind, r.error_message, p.variables, p.tags, p.criteria, r.warnings"
+    " p.prompt_head, r.output_head, r.why, r.error_kind, r.error_message, p.variables, p.tags, p.criteria, r.warnings,"
+    " r.cached"
     " FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
     " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan"
 )
@@ -263,12 +264,13 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    variables, tags, criteria, warnings = row[25:]
+    variables, tags, criteria, warnings, cached = row[25:]
     values = (
         *row[:25],
         {} if variables == "{}" else json.loads(variables),
         () if tags == "[]" else tuple(json.loads(tags)),
         () if criteria == "[]" else tuple(json.loads(criteria)),
         warnings,
+        bool(cached),
     )
     return RunRow(*values)

@@ -29,11 +29,15 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """A question, who was asked it (`answerer`: a hash of who and how configured), and what came back."""
+    """A question, who was asked it (`answerer`: a hash of who and how configured), and what came back.
+
+    `criterion`: the hash of the criterion that asked; "": not known.
+    """
 
     request: RemoteRequest
     answerer: str
     reply: Reply
+    criterion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class KeepReplies:
         found = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(self.run_id),)).fetchone()
         if found is None:
             raise HistoryError(f"there is no run {self.run_id}")
-        for row in self.rows:
+        for one, row in zip(self.replies, self.rows, strict=True):
             known = connection.execute(
                 "SELECT id FROM judge_replies WHERE request = ? AND answerer = ? AND at_ms = ? AND data = ?",
                 (row[0], row[1], row[8], row[2]),
@@ -92,7 +96,12 @@ class KeepReplies:
                     row,
                 ).fetchone()
             )
-            connection.execute("INSERT OR IGNORE INTO run_replies (run, reply) VALUES (?, ?)", (found[0], reply[0]))
+            # Who brings a reply has asked for it; who finds it there has not.
+            connection.execute(
+                "INSERT OR IGNORE INTO run_replies (run, reply, criterion, paid)"
+                " VALUES (?, ?, (SELECT id FROM criteria WHERE hash = ?), ?)",
+                (found[0], reply[0], one.criterion, known is None),
+            )
 
 
 @dataclass(slots=True)
@@ -150,12 +159,13 @@ def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[s
     for start in range(0, len(run_ids), _CHUNK):
         chunk = [clean(one) for one in run_ids[start : start + _CHUNK]]
         rows = connection.execute(
-            f"{_SELECT.replace('SELECT ', 'SELECT r.uid, ')} JOIN run_replies l ON l.reply = p.id"
+            f"{_SELECT.replace('SELECT ', 'SELECT r.uid, c.hash, ')} JOIN run_replies l ON l.reply = p.id"
+            " LEFT JOIN criteria c ON c.id = l.criterion"
             f" JOIN runs r ON r.id = l.run WHERE r.uid IN ({','.join('?' * len(chunk))}) ORDER BY p.id",
             chunk,
         ).fetchall()
-        for uid, *row in rows:
-            found.setdefault(uid, []).append(_unpacked(row))
+        for uid, criterion, *row in rows:
+            found.setdefault(uid, []).append(_unpacked(row, criterion or ""))
     return found
 
 
@@ -199,11 +209,11 @@ def _packed(one: StoredReply) -> bytes:
     return zlib.compress(json_text([1, one.request.to_json(), one.reply.raw]).encode("ascii"), 1)
 
 
-def _unpacked(row: Sequence[Any]) -> StoredReply:
+def _unpacked(row: Sequence[Any], criterion: str = "") -> StoredReply:
     data, answerer, model, error, tokens_in, tokens_out, cost, at_ms = row
     try:
         _, request, raw = json.loads(zlib.decompress(data))
         made = RemoteRequest.from_json(request)
     except (zlib.error, ValueError, TypeError, KeyError) as wrong:
         raise HistoryError(f"a judge's stored reply can't be read: {wrong}") from wrong
-    return StoredReply(made, answerer, Reply(raw, model, error, tokens_in, tokens_out, cost, at_ms))
+    return StoredReply(made, answerer, Reply(raw, model, error, tokens_in, tokens_out, cost, at_ms), criterion)

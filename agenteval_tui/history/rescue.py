@@ -238,11 +238,19 @@ def _complete(target: sqlite3.Connection) -> None:
         " FROM runs WHERE plan NOT IN (SELECT id FROM plans)"
     )
     _never_again(target)
-    for table, owner in (("criterion_results", "run"), ("evidence", "run"), ("tool_calls", "transcript")):
+    for table, owner in (
+        ("criterion_results", "run"),
+        ("evidence", "run"),
+        ("failed_attempts", "run"),
+        ("tool_calls", "transcript"),
+    ):
         target.execute(f"DELETE FROM {table} WHERE {owner} NOT IN (SELECT id FROM {owner}s)")
     target.execute(
         "DELETE FROM run_replies WHERE run NOT IN (SELECT id FROM runs) OR reply NOT IN (SELECT id FROM judge_replies)"
     )
+    # The number of a lost task may be given to another one: what named it must not run that.
+    target.execute("UPDATE runs SET task = NULL WHERE task NOT IN (SELECT id FROM tasks)")
+    target.execute("UPDATE executions SET setup = NULL WHERE setup NOT IN (SELECT id FROM tasks)")
     recount(target)
 
 
@@ -258,6 +266,7 @@ def _never_again(target: sqlite3.Connection) -> None:
                 ("labels", "run"),
                 ("baselines", "run"),
                 ("run_replies", "run"),
+                ("failed_attempts", "run"),
             ),
         ),
         ("transcripts", (("runs", "transcript"), ("tool_calls", "transcript"))),
@@ -279,9 +288,11 @@ def recount(connection: sqlite3.Connection) -> None:
     connection.execute(
         f"UPDATE executions SET {sums},"
         " runs = (SELECT count(*) FROM runs WHERE execution = executions.id),"
-        " input_tokens = (SELECT coalesce(sum(input_tokens), 0) FROM runs WHERE execution = executions.id),"
-        " output_tokens = (SELECT coalesce(sum(output_tokens), 0) FROM runs WHERE execution = executions.id),"
-        " cost = (SELECT sum(cost) FROM runs WHERE execution = executions.id)"
+        " input_tokens = (SELECT coalesce(sum(input_tokens), 0) FROM runs WHERE execution = executions.id"
+        "  AND NOT cached),"
+        " output_tokens = (SELECT coalesce(sum(output_tokens), 0) FROM runs WHERE execution = executions.id"
+        "  AND NOT cached),"
+        " cost = (SELECT sum(cost) FROM runs WHERE execution = executions.id AND NOT cached)"
     )
     connection.execute(
         "UPDATE tests SET ended = (SELECT count(*) FROM runs WHERE test = tests.id"

@@ -16,7 +16,10 @@ SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRecord:
-    """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one)."""
+    """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one).
+
+    `setup`: what its runs' tasks have in common, as JSON (`runs.tasks`); None: it can't be resumed.
+    """
 
     id: str
     title: str
@@ -27,6 +30,7 @@ class ExecutionRecord:
     batch_id: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     pid: int | None = None
+    setup: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,11 @@ class PlannedRun:
     criteria: tuple[str, ...] = ()
     specs: tuple[Mapping[str, Any], ...] = ()
     task: Mapping[str, Any] | None = None
-    """All that is needed to run it later without the suite's file, as JSON (`runs.tasks`); shared by repetitions."""
+    """All that is needed to run it later without the suite's file, as JSON (`runs.tasks`); shared by repetitions.
+
+    Runs that share a task should share the object: it is encoded once.
+    """
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +172,38 @@ class RunRow:
     criteria: tuple[str, ...] = ()
     warnings: int = 0
     cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """What a run was planned from (`runs.tasks`), and the seed of this repetition."""
+
+    task: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """What one agent used for one test of an execution, or the judges asked by one criterion of it.
+
+    `kind` is "agent" or "judge" (embedders too). `agent`: the agent's name; of a judge the model that answered.
+    `criterion` is the hash and `criterion_name` the name of the criterion that asked, "" for agents, and where it is
+    not known. `count`: ended runs, or replies that were asked for. Failed attempts are in the tokens and the cost;
+    what came from the history (cached answers, replies known before) is in none of the figures: nobody paid for it.
+    `cost` None: never measured.
+    """
+
+    kind: str
+    suite_key: str
+    test_id: str
+    test_name: str
+    agent: str
+    criterion: str
+    criterion_name: str
+    count: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,9 +101,30 @@ _REPLIES = (
     "CREATE INDEX run_replies_by_reply ON run_replies (reply)",
 )
 
+# What it takes to run later what an execution did not come to, to find an answer again, and to say what was paid for.
+_RESUMING = (
+    # What runs are made of (`runs.tasks`), by content hash: repetitions share a task, executions of a suite a setup.
+    "CREATE TABLE tasks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL)",
+    "ALTER TABLE executions ADD COLUMN setup INTEGER",
+    "ALTER TABLE runs ADD COLUMN task INTEGER",
+    "ALTER TABLE runs ADD COLUMN seed INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE runs ADD COLUMN request TEXT",
+    "ALTER TABLE runs ADD COLUMN cached INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX runs_by_request ON runs (request) WHERE request IS NOT NULL",
+    """CREATE TABLE failed_attempts (
+        run INTEGER NOT NULL, number INTEGER NOT NULL, kind TEXT NOT NULL, message TEXT NOT NULL,
+        duration_ms REAL NOT NULL, at_ms INTEGER NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL,
+        PRIMARY KEY (run, number)) WITHOUT ROWID""",
+    # Which criterion of the run asked, and whether it was asked for this run (a reply that was known costs nothing).
+    "ALTER TABLE run_replies ADD COLUMN criterion INTEGER",
+    "ALTER TABLE run_replies ADD COLUMN paid INTEGER NOT NULL DEFAULT 0",
+    "UPDATE run_replies SET paid = (run = (SELECT min(o.run) FROM run_replies o WHERE o.reply = run_replies.reply))",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
+    Migration(3, "resuming, answers known before, costs", _RESUMING),
 )
 
 

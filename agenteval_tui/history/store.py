@@ -6,14 +6,15 @@ import sqlite3
 import threading
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.history import operations, outcomes, planning, queries, summaries
+from agenteval_tui.history import costs as cost_rows
+from agenteval_tui.history import operations, outcomes, planning, queries, resuming, summaries, tasks
 from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
@@ -21,13 +22,16 @@ from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is
 from agenteval_tui.history.opening import Opened, mark_damaged, open_file
 from agenteval_tui.history.replies import Label, StoredReply
 from agenteval_tui.history.rows import (
+    CostRow,
     Counts,
     ExecutionRecord,
     ExecutionRow,
+    FailedAttempt,
     PlannedRun,
     RunEnded,
     RunFilter,
     RunRow,
+    StoredTask,
     TestSummary,
 )
 from agenteval_tui.history.writer import Operation, Writer
@@ -114,8 +118,25 @@ class Store:
     # Writing
 
     def begin_execution(self, record: ExecutionRecord, runs: Sequence[PlannedRun]) -> Future[None]:
-        """Store an execution as running, its runs as queued, and its criteria."""
+        """Store an execution as running, its runs as queued, its criteria, and what resuming it needs."""
         return self._submit(planning.Begin(record, runs))
+
+    def resume_execution(
+        self,
+        execution_id: str,
+        pid: int | None = None,
+        *,
+        again: Sequence[str] = (),
+        options: Mapping[str, Any] | None = None,
+    ) -> Future[int]:
+        """Take an execution up: it is running, in process `pid` (None: this one), and no longer ended. Gives the
+        number of runs that are queued now.
+
+        Queued are all runs without an outcome (queued, running, grading, cancelled) and those in `again` (ids), whose
+        outcome is forgotten; what they had used is kept as a failed attempt. `options` are laid over the execution's.
+        The future holds an `AgentevalError` when its process is alive, or it was imported.
+        """
+        return self._submit(resuming.Resume(execution_id, pid, again, options or {}))
 
     def add_runs(self, execution_id: str, runs: Sequence[PlannedRun]) -> Future[None]:
         """More planned runs of an execution."""
@@ -140,7 +161,8 @@ class Store:
         return self._submit(reply_rows.AddLabel(Label(run_id, rating, criterion_hash, comment, who)))
 
     def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
-        """`status`: finished, cancelled (what has not ended is cancelled too), failed or interrupted."""
+        """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what
+        has not ended is queued, and can be resumed)."""
         return self._submit(operations.EndExecution(execution_id, status, message))
 
     def record_import(self, digest: str, execution_id: str, path: str) -> Future[None]:
@@ -275,6 +297,32 @@ class Store:
     def labels(self, run_ids: Sequence[str] | None = None) -> list[Label]:
         """People's verdicts on these runs (None: on all), oldest first."""
         return self._read(lambda c: reply_rows.labels_of(c, run_ids))
+
+    def tasks_of(self, execution_id: str) -> dict[str, StoredTask]:
+        """What the runs of an execution were planned from (`runs.tasks`), by run id. Runs that were stored by an
+        older program, or imported, are not in it."""
+        return self._read(lambda c: tasks.tasks_of(c, execution_id))
+
+    def setup_of(self, execution_id: str) -> dict[str, Any] | None:
+        """What the tasks of an execution have in common (`runs.tasks`); None: it can't be resumed."""
+        return self._read(lambda c: tasks.setup_of(c, execution_id))
+
+    def cached(self, request_hash: str) -> tuple[str, Transcript] | None:
+        """The newest run whose agent was asked exactly this and answered without an error: its id and transcript."""
+        found = self._read(lambda c: resuming.cached_run(c, request_hash))
+        return None if found is None else (found[0], self._unpacked(unpack_transcript, found[1]))
+
+    def failed_attempts(self, run_id: str) -> list[FailedAttempt]:
+        """The attempts of a run that ended in an error before the one that counts, in order."""
+        return self._read(lambda c: resuming.failed_attempts(c, run_id))
+
+    def costs(self, execution_id: str) -> list[CostRow]:
+        """What an execution used: agents by test, then judges by test and criterion."""
+        return self._read(lambda c: cost_rows.costs(c, execution_id))
+
+    def unfinished_imports(self, digest: str) -> list[str]:
+        """Executions that a file with this digest was to become when their process died."""
+        return self._read(lambda c: resuming.unfinished_imports(c, digest))
 
     def judge_usage(self, execution_id: str) -> tuple[int, Usage]:
         """How many replies of judges and others an execution rests on, and their tokens and cost."""
