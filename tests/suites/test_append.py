@@ -30,8 +30,8 @@ ONE = (
 FILES = {
     "block": f"# head\nname: 'A'\ntests:\n{ONE}  # the end\n",
     "two with an empty line": f"tests:\n{ONE}\n{ONE.replace('one', 'two')}\n# tail\n",
-    "no indentation": "tests:\n- id: one\n  prompt: hi\n  criteria:\n  - name: c\n    prototype_class: T\n    config_uxon: |\n"
-    "      {}\nagent: x\n",
+    "no indentation": "tests:\n- id: one\n  prompt: hi\n  criteria:\n  - name: c\n    prototype_class: T\n"
+    "    config_uxon: |\n      {}\nagent: x\n",
     "flow": "tests: [{id: one, prompt: hi, criteria: [{name: c, prototype_class: T, config_uxon: {}}]}]  # end\n",
     "no tests yet": "name: A\n# later",
     "empty tests": "name: A\ntests: []  # none\nagent: x\n",
