@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
+from agenteval_tui.analysis.lint_datasets import Datasets
 from agenteval_tui.analysis.lint_respondents import respondent_problems
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.discover import discover
@@ -45,12 +46,17 @@ def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> 
     """All problems of one suite, in the order of the file: those of loading, of its configs, and of what it names."""
     suite = loaded.suite
     problems = list(loaded.problems)
+    datasets = Datasets(loaded)
     if suite is not None:
         problems.extend(_agents(loaded, suite))
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
         for test in suite.tests:
-            problems.extend(_test(loaded, suite, test, user_agents))
-    return sorted(problems, key=lambda problem: (problem.line, problem.column))
+            problems.extend(_test(loaded, suite, test, user_agents, datasets))
+    # What is wrong in a dataset comes behind the suite's own.
+    files = {str(loaded.path): 0}
+    for problem in problems:
+        files.setdefault(problem.file, len(files))
+    return sorted(problems, key=lambda problem: (files[problem.file], problem.line, problem.column))
 
 
 def user_agents() -> dict[str, AgentConfig]:
@@ -111,7 +117,9 @@ def _agent_named(
 # Tests
 
 
-def _test(loaded: LoadedSuite, suite: Suite, test: Test, user_agents: Mapping[str, AgentConfig]) -> Iterator[Problem]:
+def _test(
+    loaded: LoadedSuite, suite: Suite, test: Test, user_agents: Mapping[str, AgentConfig], datasets: Datasets
+) -> Iterator[Problem]:
     node = loaded.node(test.id)
     yield from _agent_named(loaded, node, test.agent, suite, user_agents)
     variations = _items(_child(node, "variations"))
@@ -124,21 +132,23 @@ def _test(loaded: LoadedSuite, suite: Suite, test: Test, user_agents: Mapping[st
     if not any(criterion.severity == "error" for criterion in test.criteria):
         message = f'test "{test.id}" can\'t fail: none of its criteria has severity error'
         yield _at(loaded, node, "cannot-fail", message, "give one criterion `severity: error`", "warning")
-    if test.dataset is None:  # a dataset's columns are variables as well
-        yield from _templates(loaded, test, node)
+    yield from datasets.problems(test)
+    columns = datasets.columns(test)
+    if columns is not None:
+        yield from _templates(loaded, node, {**dict.fromkeys(columns), **test.variables})
     for number, _ in enumerate(test.criteria):
-        yield from _criterion(loaded, test, number)
+        yield from _criterion(loaded, test, number, columns)
         yield from respondent_problems(loaded, suite, test, number, user_agents)
 
 
-def _templates(loaded: LoadedSuite, test: Test, node: Node) -> Iterator[Problem]:
+def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Iterator[Problem]:
     texts = [_child(node, "prompt"), *_items(_child(node, "turns"))]
     texts.extend(_child(message, "content") for message in _items(_child(node, "messages")))
     for text in texts:
         real = resolve(text) if text is not None else None
         if text is None or not isinstance(real, Scalar):
             continue
-        found = template_problems(real.text, test.variables)
+        found = template_problems(real.text, known)
         if found:
             source = source_of(text, loaded.text, loaded.places)
             for one in found:
@@ -146,7 +156,7 @@ def _templates(loaded: LoadedSuite, test: Test, node: Node) -> Iterator[Problem]
                 yield loaded.problem(one.code, start, end, one.message, one.fix)
 
 
-def _criterion(loaded: LoadedSuite, test: Test, number: int) -> Iterator[Problem]:
+def _criterion(loaded: LoadedSuite, test: Test, number: int, columns: Collection[str] | None) -> Iterator[Problem]:
     from agenteval_tui.grading.diagnose import diagnose
     from agenteval_tui.grading.registry import prototype
 
@@ -158,18 +168,18 @@ def _criterion(loaded: LoadedSuite, test: Test, number: int) -> Iterator[Problem
         yield _at(loaded, _child(node, "prototype_class") or node, "unknown-prototype", error.what, error.mend)
         return
     source = loaded.config_source(test.id, number)
-    for one in diagnose(source.text, criterion.prototype_class, _names(test, number)):
+    for one in diagnose(source.text, criterion.prototype_class, _names(test, number, columns)):
         start, end = source.to_offset(one.start), source.to_offset(one.end)
         fix = one.fix.title if one.fix is not None else None
         yield loaded.problem(one.code, start, max(start, end), one.message, fix, one.severity)
 
 
-def _names(test: Test, number: int) -> set[str] | None:
-    """What `{{...}}` may name in a config; None: not known, because the columns of a dataset are variables too."""
-    if test.dataset is not None:
+def _names(test: Test, number: int, columns: Collection[str] | None) -> set[str] | None:
+    """What `{{...}}` may name in a config; None: not known, because the columns of a dataset are not."""
+    if columns is None:
         return None
     expected = test.criteria[number].expected_value is not None
-    return {*test.variables, "expected_value"} if expected else set(test.variables)
+    return {*test.variables, *columns, "expected_value"} if expected else {*test.variables, *columns}
 
 
 # Nodes

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The criterion's expected value and the row's variables.
+    """The expected value (the criterion's, else the row's variable `expected_value`) and the row's variables.
 
     `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
     gives outcome and score only. `replies` holds what judges and other respondents said, by the hash of the question

@@ -94,3 +94,19 @@ def test_braces_that_are_no_placeholders() -> None:
 
 def test_names() -> None:
     assert names_in({"a": ["{{x}} {{y.z}}", {"b": '{{ "q" }}'}], "{{no}}": 1}) == {"x", "y.z"}
+
+
+def test_the_expected_value_of_a_row_serves_where_the_criterion_has_none() -> None:
+    """Lexical compares with the expected value: the criterion's own, else the row's."""
+    metric = {"type": "Lexical", "min": 0.99}
+
+    def outcome(expected: Any, variables: dict[str, Any]) -> Outcome:
+        return check("the capital is Paris", metric, variables, expected).outcome
+
+    right, wrong = "the capital is Paris", "something else"
+    assert outcome(None, {"expected_value": right}) is Outcome.PASSED
+    assert outcome(None, {"expected_value": wrong}) is Outcome.FAILED
+    assert outcome(right, {"expected_value": wrong}) is Outcome.PASSED
+    assert outcome(wrong, {"expected_value": right}) is Outcome.FAILED
+    assert outcome(None, {"expected_value": "{{nobody}}"}) is Outcome.FAILED, "a row is data: its braces are text"
+    assert outcome(None, {"expected_value": ""}) is outcome(None, {}) is Outcome.ERROR

@@ -1,0 +1,174 @@
+"""What is wrong in a dataset, all of it at once, and what its rows have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.suites.dataset_shapes import has_prompt
+from agenteval_tui.suites.datasets import DatasetRow, dataset_path, rows_and_problems
+from agenteval_tui.text.problems import AgentevalError, Problem, Severity
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.dataset_lines import Lines
+    from agenteval_tui.suites.model import Dataset
+
+MAX_PROBLEMS = 100
+# What `validate` reads of one dataset: a second's work.
+MAX_ROWS = 100_000
+MAX_CHARACTERS = 32_000_000
+
+
+@dataclass(slots=True)
+class Column:
+    """A variable that rows give. `missing_line`: of the first row that has not got it, None when all have it."""
+
+    rows: int = 0
+    missing_line: int | None = None
+
+
+@dataclass(slots=True)
+class DatasetCheck:
+    """What a dataset holds. `rows` counts the rows that are right, among those that were read.
+
+    `first_line` is where its first row begins. `unprompted`: rows that don't say what is asked, and the first one's
+    line. `complete` is False when only a part was read; `read` False when nothing could be.
+    """
+
+    path: Path
+    rows: int = 0
+    first_line: int = 1
+    columns: dict[str, Column] = field(default_factory=dict)
+    unprompted: int = 0
+    unprompted_line: int = 1
+    complete: bool = True
+    read: bool = True
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """No errors."""
+        return not any(problem.severity == "error" for problem in self.problems)
+
+    def problem(
+        self, line: int, code: str, message: str, fix: str | None = None, severity: Severity = "error"
+    ) -> Problem:
+        """A problem with a whole line of the dataset."""
+        return Problem(str(self.path), line, 1, line, 1, severity, code, message, fix)
+
+    def prompt_problems(self) -> list[Problem]:
+        """What is wrong where the rows must say what the agent is asked: at most one problem."""
+        if not self.rows or not self.unprompted:
+            return []
+        fix = "name a column `input`, `prompt` or `question`, or give the test a `prompt`"
+        if self.unprompted == self.rows:
+            columns = ", ".join(list(self.columns)[:8])
+            message = f"no column serves as the prompt, and the test has none; the columns are {columns}"
+            return [self.problem(1, "missing-prompt", message, fix)]
+        message = f"this row has no prompt{_more(self.unprompted)}"
+        return [self.problem(self.unprompted_line, "missing-prompt", message, "fill its prompt in, or remove the row")]
+
+    def missing_problems(self, asked: set[str], who: str = "the prompt") -> list[Problem]:
+        """The rows without a variable that is asked for, where other rows have it: one problem for each variable."""
+        found = []
+        for name in sorted(asked):
+            column = self.columns.get(name)
+            if column is not None and column.missing_line is not None:
+                without = self.rows - column.rows
+                message = f'this row has no "{name}", which {who} asks for{_more(without)}'
+                found.append(self.problem(column.missing_line, "unknown-variable", message, f'add "{name}"'))
+        return found
+
+
+def _more(count: int) -> str:
+    return f" (and {count - 1:,} more rows)" if count > 2 else " (and one more row)" if count == 2 else ""
+
+
+def check_dataset(
+    dataset: Dataset,
+    base_dir: Path,
+    *,
+    trusted: bool = False,
+    most: int = MAX_PROBLEMS,
+    max_rows: int = MAX_ROWS,
+    max_characters: int = MAX_CHARACTERS,
+) -> DatasetCheck:
+    """Read the dataset up to its `limit`, or up to these bounds, and say everything that is wrong; never raises.
+
+    After `most` problems the others are counted. What was not read is said as an info.
+    """
+    path = base_dir / dataset.file
+    check = DatasetCheck(path)
+    lines: list[Lines] = []
+    said = 0
+    last = 0
+    try:
+        path = check.path = dataset_path(dataset, base_dir, trusted=trusted)
+        keys: Any = None
+        shared: list[Column] = []
+        for found in rows_and_problems(path, dataset.limit, lines):
+            if isinstance(found, Problem):
+                said += 1
+                if said <= most:
+                    check.problems.append(found)
+                last = found.line
+            else:
+                if found.variables.keys() != keys:
+                    keys = found.variables.keys()
+                    shared = _columns(check, found)
+                for column in shared:
+                    column.rows += 1
+                check.rows += 1
+                if check.rows == 1:
+                    check.first_line = found.line
+                if not has_prompt(found.variables):
+                    check.unprompted += 1
+                    if check.unprompted == 1:
+                        check.unprompted_line = found.line
+                _note_missing(check, found, shared)
+            if check.rows + said >= max_rows or (lines and lines[0].characters > max_characters):
+                check.complete = False
+                break
+    except AgentevalError as error:
+        check.read = False
+        check.problems.append(_as_problem(path, error))
+    if said > most:
+        message = f"{said - most:,} more problems in this dataset are not shown"
+        check.problems.append(check.problem(last, "more", message, "mend those above first"))
+    if not check.complete:
+        message = f"only the first {check.rows + said:,} rows of this dataset were checked"
+        check.problems.append(check.problem(1, "partly-checked", message, severity="info"))
+    return check
+
+
+def dataset_problems(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> list[Problem]:
+    """All that is wrong in the dataset by itself, in the order of the file; [] when all is well."""
+    return check_dataset(dataset, base_dir, trusted=trusted).problems
+
+
+def _columns(check: DatasetCheck, row: DatasetRow) -> list[Column]:
+    """The columns of a row, new ones made. A column that comes late is missing in the rows before."""
+    found = []
+    for name in row.variables:
+        column = check.columns.get(name)
+        if column is None:
+            column = check.columns[name] = Column(missing_line=check.first_line if check.rows else None)
+        found.append(column)
+    return found
+
+
+def _note_missing(check: DatasetCheck, row: DatasetRow, present: list[Column]) -> None:
+    if len(present) == len(check.columns):
+        return
+    for name, column in check.columns.items():
+        if column.missing_line is None and name not in row.variables:
+            column.missing_line = row.line
+
+
+def _as_problem(path: Path, error: AgentevalError) -> Problem:
+    line, column = 1, 1
+    parts = error.where.rsplit(":", 2)
+    if len(parts) == 3 and parts[1].isdecimal() and parts[2].isdecimal():
+        line, column = int(parts[1]), int(parts[2])
+    return Problem(str(path), line, column, line, column, "error", "unreadable", error.what, error.mend or None)
