@@ -1,16 +1,19 @@
-"""How a variation's configuration is laid over an agent's."""
+"""How a variation is laid over an agent's configuration and over a test's context."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.model import Context, Test, Variation
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `over` laid over it; neither is changed.
 
     Objects merge key by key, everything else replaces: lists too, so that an empty list means none. A null in `over`
-    sets null. A key that `over` does not have is inherited.
+    sets null. A key that `over` does not have is inherited; an empty object has none, and so changes nothing.
     """
     merged = dict(base)
     for key, value in over.items():
@@ -20,3 +23,35 @@ def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
         else:
             merged[key] = value
     return merged
+
+
+def merged_context(test: Test, variation: Variation | None) -> dict[str, Any]:
+    """The test's context as an agent gets it, with the variation's laid over it by the same rules.
+
+    Mock tools are an object by name, also where the test lists them: a variation that writes an object changes or
+    adds the tools that it names; one that writes a list has these tools and no others, an empty list none. Canned
+    answers of a tool written as an object (request: response) merge by request, a list of them replaces. What the
+    variation sets to null, or to an empty list, stays in the result: there, absent means inherited from the agent.
+    """
+    base = test.context
+    over = variation.context if variation is not None else None
+    if over is None:
+        return base.as_dict() if base is not None else {}
+    from agenteval_tui.suites.model import Context
+
+    merged = deep_merge(_by_name(base), over.model_dump(exclude_unset=True))
+    made = Context.model_validate(merged).as_dict()
+    for name in over.model_fields_set - made.keys():
+        if merged[name] is None or merged[name] == []:
+            made[name] = merged[name]  # `as_dict` leaves out what is empty
+    return made
+
+
+def _by_name(context: Context | None) -> dict[str, Any]:
+    """What was written in a context, its mock tools by name."""
+    if context is None:
+        return {}
+    written = context.model_dump(exclude_unset=True)
+    if isinstance(context.sample_tools, list) and context.sample_tools:
+        written["sample_tools"] = {tool["name"]: tool for tool in written["sample_tools"]}
+    return written

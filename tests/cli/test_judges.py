@@ -205,8 +205,9 @@ def test_functions_run_only_with_trust(cli: Any, suite: Path) -> None:
     metric = 'type: Python, function: "checks:short", most: 100000'
     suite.write_text(suite.read_text().replace('type: Judge, criteria: "Is it helpful?"', metric), "utf-8")
     refused = cli("run", suite)
-    assert refused.code == 3
-    assert "--trust" in refused.out
+    assert refused.code == 2
+    assert "python function checks:short" in refused.err
+    assert "--trust" in refused.err
     assert cli("run", suite, "--trust").code == 0
 
 

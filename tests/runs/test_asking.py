@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from agenteval_tui.runs.asking import stored_answers
 from agenteval_tui.runs.criteria import spec_from_dict
 from agenteval_tui.runs.events import AgentFinished, Command, Graded
 from agenteval_tui.runs.plan import PlanOptions, make_plan
+from agenteval_tui.runs.trusting import NotTrustedError
 from agenteval_tui.text.problems import AgentevalError
 
 Made = Callable[..., Any]
@@ -399,7 +401,12 @@ async def test_functions_of_the_suite_are_called_where_that_is_trusted(execution
 @pytest.mark.parametrize("negate", [False, True])
 async def test_functions_are_not_called_without_trust(execution: Made, tmp_path: Path, negate: bool) -> None:
     (tmp_path / "checks.py").write_text("open('was_here', 'w')\ndef later(value): return True\n")
-    made = execution(suite(python("later"), negate=negate))
+    text = suite(python("later"), negate=negate)
+    with pytest.raises(NotTrustedError, match="checks:later"):
+        execution(text)
+    # Whoever leaves the question out gets no function either.
+    made = execution(text, trust=True)
+    made.engine.plan = replace(made.engine.plan, trust=False)
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"

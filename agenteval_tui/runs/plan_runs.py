@@ -1,0 +1,197 @@
+"""The runs of one test: its configurations, the rows of its dataset, its repetitions."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.plan_configurations import Configuration, configurations
+from agenteval_tui.runs.plan_conversation import Conversation, Conversations
+from agenteval_tui.runs.plan_model import PlanOptions, RunPlan, StopRule
+from agenteval_tui.text.identity import content_hash, new_id
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.criteria import Specs
+    from agenteval_tui.runs.plan_choice import Chosen, Failed
+    from agenteval_tui.suites.model import AgentConfig
+
+TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A row of a dataset: its number and its line in the file. A test without a dataset has one case, numbered 0."""
+
+    row: int = 0
+    line: int = 0
+    variables: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What all runs of a case share."""
+
+    row: int
+    variables: Mapping[str, Any]
+    conversation: Conversation
+
+
+class TestRuns:
+    """Makes the runs of one test. Raises `AgentevalError` where it can't be run."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    def __init__(
+        self,
+        chosen: Chosen,
+        options: PlanOptions,
+        user_agents: Mapping[str, AgentConfig],
+        failed: Failed | None = None,
+    ) -> None:
+        self.chosen = chosen
+        self.configurations = tuple(configurations(chosen, options, user_agents))
+        self._options = options
+        self._failed = failed
+
+    def cases(self) -> Iterator[Case]:
+        """The rows of which there will be runs, as a stream; one case where there is no dataset.
+
+        Programs of the folder are no matter here, but its files: one outside of the folder is read, and whether that
+        may go to an agent is asked before anything runs (`trusting`).
+        """
+        if not self.configurations:
+            return
+        test = self.chosen.test
+        if test.dataset is None:
+            if self._wanted(0):
+                yield Case()
+            return
+        from agenteval_tui.suites.datasets import read_rows
+
+        rows = 0
+        try:
+            for one in read_rows(test.dataset, self.chosen.folder, trusted=True):
+                rows += 1
+                if self._wanted(one.number):
+                    yield Case(one.number, one.line, one.variables)
+        except AgentevalError as error:
+            raise AgentevalError(f"test {test.id!r}: {error.what}", where=error.where, mend=error.mend) from error
+        if not rows:
+            raise AgentevalError(
+                f"the dataset of test {test.id!r} has no rows",
+                where=str(self.chosen.folder / test.dataset.file),
+                mend="add rows, or take `dataset` out of the test",
+            )
+
+    def runs(self, cases: Iterable[Case], specs: Specs) -> Iterator[RunPlan]:
+        """The runs of these cases: configuration by configuration, in each row by row.
+
+        The arms of an A/B comparison take turns row by row: where the execution is stopped early, each row that was
+        run under A was also run under B, but for the last ones.
+        """
+        ready = self._ready(cases)
+        made = _Maker(self.chosen, self._options, specs)
+        if self._options.ab:
+            pairs = ((one, case) for case in ready for one in self.configurations)
+        else:
+            pairs = ((one, case) for one in self.configurations for case in ready)
+        for configuration, case in pairs:
+            if self._wants(configuration, case.row):
+                yield from made.repetitions(configuration, case)
+
+    def _wanted(self, row: int) -> bool:
+        return any(self._wants(one, row) for one in self.configurations)
+
+    def _wants(self, configuration: Configuration, row: int) -> bool:
+        if self._failed is None:
+            return True
+        return self._failed.wants(self.chosen.loaded.key, self.chosen.test.id, configuration.variation, row)
+
+    def _ready(self, cases: Iterable[Case]) -> Sequence[_Ready]:
+        test, ready = self.chosen.test, []
+        try:
+            conversations = Conversations(test)
+        except AgentevalError as error:
+            raise self._placed(error, Case()) from error
+        for case in cases:
+            variables = {**test.variables, **case.variables} if case.variables else test.variables
+            try:
+                ready.append(_Ready(case.row, variables, conversations.of(variables, case.variables)))
+            except AgentevalError as error:
+                raise self._placed(error, case) from error
+        return ready
+
+    def _placed(self, error: AgentevalError, case: Case) -> AgentevalError:
+        """The error with the test, and the line of the dataset's file where a row is to blame."""
+        test = self.chosen.test
+        if not case.row or test.dataset is None:
+            return AgentevalError(f"test {test.id!r}: {error.what}", where=self.chosen.where, mend=error.mend)
+        where = f"{self.chosen.folder / test.dataset.file}:{case.line}"
+        return AgentevalError(f"test {test.id!r}, row {case.row}: {error.what}", where=where, mend=error.mend)
+
+
+class _Maker:
+    """What all runs of a test share, made once."""
+
+    def __init__(self, chosen: Chosen, options: PlanOptions, specs: Specs) -> None:
+        test, suite = chosen.test, chosen.suite
+        defaults = suite.defaults
+        self._chosen = chosen
+        self._seed = options.seed
+        self._specs = specs.of(test.criteria)
+        self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or TIMEOUT_S)
+        self._threshold = test.pass_threshold if test.pass_threshold is not None else defaults.pass_threshold
+        self._tags = tuple(dict.fromkeys((*suite.tags, *test.tags)))
+        stop = test.stop or defaults.stop
+        # Arms that stop at different times would not be compared fairly.
+        early = options.early_stop and not options.ab
+        self._stop = StopRule(stop.alpha, stop.threshold) if stop is not None and early else None
+
+    def repetitions(self, configuration: Configuration, case: _Ready) -> Iterator[RunPlan]:
+        test, suite, asked = self._chosen.test, self._chosen.suite, case.conversation
+        agent = configuration.agent
+        for repetition in range(1, configuration.repeat + 1):
+            yield RunPlan(
+                ref=RunRef(new_id(), test.id, test.name, configuration.variation, case.row, repetition, agent.name),
+                suite_key=self._chosen.loaded.key,
+                suite_name=suite.name,
+                agent=agent,
+                messages=asked.messages,
+                context=configuration.context,
+                specs=self._specs,
+                variables=case.variables,
+                timeout_s=self._timeout_s,
+                pass_threshold=self._threshold,
+                tags=self._tags,
+                seed=run_seed(suite.name, test.id, case.row, repetition, self._seed),
+                tool_calls=asked.tool_calls,
+                turns=asked.turns,
+                stop=self._stop,
+            )
+
+
+def run_seed(suite: str, test: str, row: int, repetition: int, seed: int = 0) -> int:
+    """A number for an agent that varies: the same on every machine, the same for all variations of a test."""
+    return int(content_hash([suite, test, row, repetition, seed])[:8], 16)
+
+
+def drawn(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[Case]]]:
+    """`number` of all the tests' cases, drawn by `seed`, in their order; all of them where there are no more.
+
+    Each case has a rank of its own, made of `seed`, suite, test and row: the same are drawn on every machine, and a
+    test that is added or renamed changes little of what is drawn.
+    """
+    every = (
+        (content_hash([one.chosen.suite.name, one.chosen.test.id, case.row, seed, "sample"]), place, case.row, case)
+        for place, one in enumerate(tests)
+        for case in one.cases()
+    )
+    chosen = sorted(heapq.nsmallest(number, every, key=lambda one: one[:3]), key=lambda one: one[1:3])
+    found: dict[int, list[Case]] = {}
+    for _, place, _, case in chosen:
+        found.setdefault(place, []).append(case)
+    return [(tests[place], cases) for place, cases in found.items()]
