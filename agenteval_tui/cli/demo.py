@@ -25,15 +25,17 @@ def command(invocation: Invocation, headless: bool) -> int:
         raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")
     if on_a_terminal() and not headless:
         return invocation.launch_app(AppStart(paths=(samples,), db=invocation.db))
-    from agenteval_tui.cli.run import INTERRUPTED, execute, load_for_run
+    from agenteval_tui.cli.exits import INTERRUPTED
+    from agenteval_tui.cli.run import load_for_run
+    from agenteval_tui.cli.run_here import execute
     from agenteval_tui.runs.plan import PlanOptions
 
     with invocation.store() as store:
         done = execute(invocation, store, load_for_run(invocation, (samples,), ()), PlanOptions(), quiet=False)
     if done.interrupted:
         return INTERRUPTED
-    if done.ended.status != "finished":
-        raise InfrastructureError(f"the samples could not be run to their end: {done.ended.message}")
+    if done.execution.status != "finished":
+        raise InfrastructureError(f"the samples could not be run to their end: {done.execution.message}")
     if done.counts["error"]:
         raise InfrastructureError("a sample ended in an error, which none of them should", mend="agenteval doctor")
     invocation.out.line(

@@ -18,8 +18,16 @@ from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalErro
 INTERRUPTED = 130
 
 # Each verb is a module of this package with a click command `command`; it is imported when the verb is called.
+# Where a module has several, the name of its command stands behind a colon.
 VERBS = {
+    "init": ("init", "Write a first suite, which runs at once, and say what to do next."),
     "run": ("run", "Run suites against their agents and grade what they do."),
+    "ps": ("ps", "List the executions that run right now."),
+    "attach": ("attach", "Watch an execution that runs, from its beginning; Ctrl-C leaves it running."),
+    "cancel": ("steer:cancel", "End an execution that runs."),
+    "pause": ("steer:pause", "Let an execution begin no new runs."),
+    "continue": ("steer:go_on", "Go on with an execution that was paused."),
+    "resume": ("resume", "Run what is missing of an execution that did not come to its end."),
     "validate": ("validate", "Check suites without running them; all problems with their places."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; no agent is called."),
     "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
@@ -34,12 +42,14 @@ VERBS = {
     "demo": ("demo", "Open the app on the sample suites; without a terminal, run them."),
     "demo-server": ("demo_server", "Serve the bundled agent as an OpenAI-compatible server on this machine."),
     "schema": ("schema", "Print the JSON Schema of a file or of an output."),
+    "trust": ("trust", "Say which folders may run programs, trust one, or forget it."),
     "doctor": ("doctor", "Check terminal, history, configuration and agents."),
 }
 
 EPILOG = (
     "Without a verb the app opens: agenteval [PATH]... takes suite files or folders. "
-    "Exit codes: 0 all passed; 1 something failed or a gate was not reached; 2 wrong use or an invalid suite; "
+    "Exit codes: 0 all passed; 1 something failed, a gate was not reached, or a limit stopped it; "
+    "2 wrong use or an invalid suite; "
     "3 errors of agents or of the machine; 130 interrupted."
 )
 
@@ -51,7 +61,8 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        found = import_module(f"agenteval_tui.cli.{VERBS[cmd_name][0]}").command
+        module, _, name = VERBS[cmd_name][0].partition(":")
+        found = getattr(import_module(f"agenteval_tui.cli.{module}"), name or "command")
         assert isinstance(found, click.Command)
         return found
 

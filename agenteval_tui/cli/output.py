@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import time
@@ -24,6 +26,8 @@ _CODES: dict[Style, str] = {
     "dim": "2",
     "bold": "1",
 }
+# What GitHub's runner takes for a command wherever it stands in a log; an agent's answer must not be one.
+_COMMANDS = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
 _STATUS_S = 0.1  # seconds between two versions of the bottom line
 SIGNS = {"passed": "✓", "failed": "✗", "error": "!", "cancelled": "–", "skipped": "·", "needs_review": "?"}
 STYLES: dict[str, Style] = {"passed": "good", "failed": "bad", "error": "broken", "needs_review": "warn"}
@@ -45,6 +49,7 @@ class Output:
         self.coloured = able and not env.get("NO_COLOR")
         self.live = able and not silent and env.get("CI", "").lower() in ("", "0", "false")
         self.ascii_only = not _can_say(stream, "✓✗…")
+        self._obeyed = bool(env.get("GITHUB_ACTIONS"))
         self._status = ""
         self._next_status = 0.0
 
@@ -55,7 +60,19 @@ class Output:
 
     def line(self, *parts: str | tuple[str, Style]) -> None:
         """Print one line of parts; a part is text, or text with a style. Newlines in it become lines."""
-        self._over_status("".join(self._shown(part) for part in parts) + "\n")
+        text = "".join(self._shown(part) for part in parts)
+        if self._obeyed:
+            text = _COMMANDS.sub(lambda found: f"{found.group(1)}·:" if found.group(1) is not None else "#·", text)
+        self._over_status(text + "\n")
+
+    def prompt(self, text: str) -> None:
+        """Print the beginning of a line that a person will end."""
+        self._over_status(displayable(text))
+        self.flush()
+
+    def workflow_command(self, line: str) -> None:
+        """Print a line that GitHub's runner is meant to obey (`exchange.github` has escaped what is in it)."""
+        self._over_status(displayable(line) + "\n")
 
     def status(self, text: str) -> None:
         """Show one line below all others until the next one (or "" for none). Nothing where that can't be done.
@@ -70,6 +87,11 @@ class Output:
         self._status = shown
         self._write("\r\x1b[2K" + shown)
 
+    def plain_line(self, text: str) -> None:
+        """Print a line of ASCII that nothing may be done to, at once: a document that somebody reads as it grows."""
+        self._over_status(text + "\n")
+        self.flush()
+
     def json(self, value: Any) -> None:
         """Print one JSON document, readable for people."""
         self._write(json_text(value, ascii_only=self.is_terminal or self.ascii_only) + "\n")
@@ -82,8 +104,8 @@ class Output:
         """Hand over what waits."""
         try:
             self.stream.flush()
-        except BrokenPipeError:
-            self._reader_gone()
+        except OSError as error:
+            self._reader_gone(error)
 
     def _shown(self, part: str | tuple[str, Style]) -> str:
         text, style = part if isinstance(part, tuple) else (part, "")
@@ -104,10 +126,12 @@ class Output:
             self.stream.write(text)
             if self.is_terminal:
                 self.stream.flush()
-        except BrokenPipeError:
-            self._reader_gone()
+        except OSError as error:
+            self._reader_gone(error)
 
-    def _reader_gone(self) -> None:
+    def _reader_gone(self, error: OSError) -> None:
+        if not isinstance(error, BrokenPipeError) and error.errno != errno.EIO:  # EIO: the terminal was taken away
+            raise error
         self._silent = True
         # What Python still holds for the pipe would fail at exit, with a traceback.
         try:
@@ -129,6 +153,13 @@ def duration(milliseconds: float | None) -> str:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
     return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def dollars(cost: float | None) -> str:
+    """`$12.34`, `$0.0180`: of small sums the parts of a cent; "" for None."""
+    if cost is None:
+        return ""
+    return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 
 def moment(milliseconds: int | None) -> str:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.explained import print_failures
-from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, duration, percent, plural
-from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.runs.events import AttemptFailed, Event
+from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, dollars, duration
+from agenteval_tui.runs.events import AttemptFailed, Event, Throttled
 from agenteval_tui.runs.view import ExecutionView, RunView
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
-    from agenteval_tui.transcripts.model import Usage
+    from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.history.store import Store
 
 _BAR = 20
+HEARTBEAT_S = 60.0
+"""Where there is no line at the bottom, so long a silence is broken by a line: who waits wants to know, and some
+builders end a job that says nothing."""
 
 
 @dataclass(slots=True)
@@ -27,24 +32,48 @@ class _Test:
     runs: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Of a run that has ended: its criterion results, and what to do about its error. Events have less of both."""
+
+    results: Callable[[str], Sequence[CriterionResult]]
+    remedy: Callable[[str], str]
+
+    @classmethod
+    def of(cls, store: Store) -> Known:
+        """What the history knows. A run that it does not have (of another file, or deleted) has no more to tell."""
+
+        def results(run: str) -> Sequence[CriterionResult]:
+            try:
+                return store.results(run)
+            except AgentevalError:
+                return ()
+
+        def remedy(run: str) -> str:
+            try:
+                error = store.transcript(run).error
+            except AgentevalError:
+                return ""
+            return error.mend if error is not None else ""
+
+        return cls(results, remedy)
+
+
 class RunProgress:
-    """A watcher of an execution that prints.
+    """A watcher of an execution that prints."""
 
-    Of a run that has ended, `results_of` gives the criterion results, `remedy_of` what to do about its error.
-    """
-
-    def __init__(
-        self,
-        out: Output,
-        results_of: Callable[[str], Sequence[CriterionResult]],
-        remedy_of: Callable[[str], str] = lambda run: "",
-    ) -> None:
+    def __init__(self, out: Output, known: Known, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.view = ExecutionView()
+        self.retries = 0
         self._out = out
-        self._results_of = results_of
-        self._remedy_of = remedy_of
+        self._known = known
+        self._clock = clock
+        self._said = clock()
         self._tests: list[_Test] = []
         self._next = 0
+        self._retried: set[tuple[str, str]] = set()
+        self._errors: dict[str, int] = {}
+        self._throttled: dict[str, Throttled] = {}
 
     def apply(self, event: Event) -> None:
         """Take in one event and print what it brings."""
@@ -53,6 +82,8 @@ class RunProgress:
             self._begin()
         if isinstance(event, AttemptFailed):
             self._retry(event)
+        elif isinstance(event, Throttled):
+            self._throttle(event)
         while self._next < len(self._tests) and self._ended(self._tests[self._next]):
             self._print(self._tests[self._next])
             self._next += 1
@@ -68,15 +99,17 @@ class RunProgress:
 
     def _begin(self) -> None:
         assert self.view.planned is not None
-        by_test: dict[tuple[str, str, int, str], _Test] = {}
+        by_test: dict[tuple[str, str, int, str, str], _Test] = {}
         several = len({ref.agent for ref in self.view.planned.runs}) > 1
         for ref in self.view.planned.runs:
             name = ref.test + (f" [{ref.variation}]" if ref.variation else "") + (f" #{ref.row}" if ref.row else "")
             if several:
                 name += f" ({ref.agent})"
-            key = (ref.test, ref.variation, ref.row, ref.test_name)
+            key = (ref.test, ref.variation, ref.row, ref.test_name, ref.agent)
             by_test.setdefault(key, _Test(name, [])).runs.append(ref.run)
         self._tests = list(by_test.values())
+        # Of an execution that is joined later, the retries before were counted by its runs.
+        self.retries = sum(len(run.retries) for run in self.view.runs.values())
 
     def _run(self, run: str) -> RunView:
         return self.view.runs[run]
@@ -84,26 +117,55 @@ class RunProgress:
     def _ended(self, test: _Test) -> bool:
         return all(self._run(run).ended for run in test.runs)
 
+    def _line(self, *parts: str | tuple[str, Style]) -> None:
+        self._said = self._clock()
+        self._out.line(*parts)
+
     def _retry(self, event: AttemptFailed) -> None:
+        """The first retry for each reason is a line; all are counted."""
+        self.retries += 1
         run = self._run(event.run)
+        reason = (run.ref.agent, event.message)
+        if reason in self._retried:
+            return
+        self._retried.add(reason)
         wait = f", again in {event.retry_in_s:.0f} s" if event.retry_in_s >= 1 else ", again"
-        self._out.line(
+        self._line(
             ("  retry ", "warn"),
-            f"{run.ref.test}: attempt {event.attempt} failed: {one_line(event.message, 200)}{wait}",
+            f"{one_line(run.ref.test)}: attempt {event.attempt} failed: {one_line(event.message, 200)}{wait}",
         )
+
+    def _throttle(self, event: Throttled) -> None:
+        """Its beginning and its end are lines; how far it goes is in the status."""
+        before = self._throttled.get(event.agent)
+        limited = event.limit < event.wanted
+        agent = one_line(event.agent, 60)
+        if limited and before is None:
+            self._line(
+                ("  throttled ", "warn"),
+                f"{agent}: its server asks for less, {event.limit} runs at once instead of {event.wanted}",
+            )
+        elif not limited and before is not None:
+            self._line(("  throttled ", "warn"), f"{agent}: over, {event.wanted} runs at once again")
+        if limited:
+            self._throttled[event.agent] = event
+        else:
+            self._throttled.pop(event.agent, None)
 
     def _print(self, test: _Test) -> None:
         runs = [self._run(run) for run in test.runs]
         ended = [run for run in runs if run.ended]
         status = worst(run.status for run in ended)
         passed = sum(run.status == "passed" for run in ended)
-        share = f"{passed}/{len(runs)}" if len(runs) > 1 else status
+        skipped = sum(run.status == "skipped" for run in ended)
+        share = f"{passed}/{len(runs) - skipped}" if len(runs) > 1 else status
         slowest = max((run.duration_ms or 0 for run in ended), default=0)
-        self._out.line(
+        self._line(
             (SIGNS.get(status, "·"), STYLES.get(status, "dim")),
-            f" {test.name}  ",
+            f" {one_line(test.name)}  ",
             (share, STYLES.get(status, "dim")),
             (f"  {duration(slowest)}", "dim"),
+            (f"  {skipped} not needed" if skipped else "", "dim"),
         )
         self._why(runs)
 
@@ -111,68 +173,68 @@ class RunProgress:
         """Each reason once, with the runs that it stopped."""
         same: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunView]] = {}
         for run in runs:
-            if run.ended and run.status not in ("passed", "cancelled"):
+            if run.ended and run.status not in ("passed", "cancelled", "skipped"):
                 same.setdefault((run.error, run.failed), []).append(run)
         for (error, _), alike in same.items():
             numbers = ", ".join(str(run.ref.repetition) for run in alike)
             style: Style = STYLES.get(alike[0].status, "dim")
             which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}"
-            self._out.line("    ", (f"{which}: {alike[0].status}", style), (f"  {alike[0].ref.run}", "dim"))
+            self._line("    ", (f"{which}: {alike[0].status}", style), (f"  {alike[0].ref.run}", "dim"))
             if error:
-                remedy = self._remedy_of(alike[0].ref.run)
-                self._out.line("      ", one_line(error, 400), (f" ({one_line(remedy, 200)})" if remedy else "", "dim"))
+                self._error(error, alike)
+            elif results := self._known.results(alike[0].ref.run):
+                print_failures(self._out, results, 6)
             else:
-                print_failures(self._out, self._results_of(alike[0].ref.run), 6)
+                for name, reason in alike[0].failed:
+                    self._line("      ", one_line(f"{name}: {reason}", 400))
+
+    def _error(self, error: str, alike: Sequence[RunView]) -> None:
+        """In full the first time; a server that is down says the same of every test."""
+        known = error in self._errors
+        self._errors[error] = self._errors.get(error, 0) + len(alike)
+        if known:
+            self._line("      ", (one_line(error, 80), "dim"), ("  (as before)", "dim"))
+            return
+        remedy = self._known.remedy(alike[0].ref.run)
+        self._line("      ", one_line(error, 400), (f" ({one_line(remedy, 200)})" if remedy else "", "dim"))
+
+    def errors(self) -> list[tuple[str, int]]:
+        """The errors that more than one run ended in, with their numbers, most often first."""
+        often = [(error, count) for error, count in self._errors.items() if count > 1]
+        return sorted(often, key=lambda one: -one[1])
 
     def _status(self) -> None:
-        if not self._out.live or self.view.ended is not None or not self.view.total:
+        if self.view.ended is not None or not self.view.total:
             return
-        done, total = self.view.done, self.view.total
-        filled = _BAR * done // total
-        figures = [f"{done}/{total}"]
-        figures += [f"{self.view.count(key)} {word}" for key, word in _WORDS if self.view.count(key)]
-        if self.view.eta_s is not None and self.view.eta_s >= 1:
-            figures.append(f"about {duration(1000 * self.view.eta_s)} left")
-        self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(figures))
+        if self._out.live:
+            done, total = self.view.done, self.view.total
+            filled = _BAR * done // total
+            self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(self._figures()))
+        elif self._clock() - self._said >= HEARTBEAT_S:
+            self._line(("  … ", "dim"), " · ".join(self._figures()))
+
+    def _figures(self) -> list[str]:
+        view = self.view
+        figures = [f"{view.done}/{view.total}"]
+        figures += [f"{view.count(key)} {word}" for key, word in _WORDS if view.count(key)]
+        if view.paused:
+            figures.append("paused")
+        if view.eta_s is not None and view.eta_s >= 1:
+            figures.append(f"about {duration(1000 * view.eta_s)} left")
+        if view.progress is not None:
+            cost = (view.progress.cost or 0) + (view.progress.judged_cost or 0)
+            if cost:
+                figures.append(dollars(cost))
+        if self.retries:
+            figures.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
+        figures += [f"{one_line(one.agent, 20)} throttled to {one.limit}" for one in self._throttled.values()]
+        return figures
 
 
 _WORDS = (("running", "running"), ("failed", "failed"), ("error", "in error"))
-_ORDER = ("error", "failed", "needs_review", "cancelled", "skipped", "passed")
+_ORDER = ("error", "failed", "needs_review", "cancelled", "passed", "skipped")
 
 
 def worst(statuses: Iterable[str]) -> str:
     """The status that a person must know first."""
     return min(statuses, key=lambda one: _ORDER.index(one) if one in _ORDER else len(_ORDER), default="cancelled")
-
-
-def print_summary(out: Output, counts: dict[str, int], rate: float | None, interval: Sequence[float]) -> None:
-    """The last lines of a run: how many ended how, and the pass rate with what is known of it."""
-    parts: list[str | tuple[str, Style]] = []
-    for status, word in _ENDS:
-        if counts.get(status):
-            parts.append((f"{counts[status]} {word}", STYLES.get(status, "dim")))
-            parts.append(", ")
-    total = sum(counts.values())
-    out.line(*(parts[:-1] or ["nothing was run"]), f" of {plural(total, 'run')}")
-    if rate is not None:
-        low, high = interval
-        out.line(f"pass rate {percent(rate)}", (f"  (95 % interval by test: {percent(low)} to {percent(high)})", "dim"))
-
-
-def print_judges(out: Output, replies: int, usage: Usage) -> None:
-    """What judges and embedders took part, apart from the tested agents; nothing where none did."""
-    if not replies:
-        return
-    tokens = f", {usage.input_tokens:,} + {usage.output_tokens or 0:,} tokens" if usage.input_tokens else ""
-    cost = f", ${usage.cost:.4f}" if usage.cost is not None else ""
-    out.line((f"judges and others: {'1 reply' if replies == 1 else f'{replies:,} replies'}{tokens}{cost}", "dim"))
-
-
-_ENDS = (
-    ("passed", "passed"),
-    ("failed", "failed"),
-    ("error", "in error"),
-    ("needs_review", "to be reviewed"),
-    ("skipped", "skipped"),
-    ("cancelled", "cancelled"),
-)

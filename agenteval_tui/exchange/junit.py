@@ -14,6 +14,8 @@ from agenteval_tui.text.display import displayable
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
+MARK = "<!-- agenteval"
+"""Behind the XML declaration of every report: it says that the file is one of ours."""
 _OUTPUT = 20_000  # characters of an answer that a report keeps
 
 
@@ -22,7 +24,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     suites: dict[str, list[RunRow]] = {}
     for row in store.runs_of_execution(execution.id):
         suites.setdefault(row.suite_name, []).append(row)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {execution.id} -->"]
     every = [row for rows in suites.values() for row in rows]
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every)}>")
     for name, rows in suites.items():

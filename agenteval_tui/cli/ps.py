@@ -1,0 +1,98 @@
+"""`agenteval ps`: the executions that run right now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.output import Output, dollars, duration, plural
+from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.client import Live
+    from agenteval_tui.runs.view import ExecutionView
+
+_TITLE = 36
+
+
+@click.command("ps")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@common_options
+@pass_invocation
+def command(invocation: Invocation, as_json: bool) -> int:
+    """List the executions of yours that run right now, the oldest first: how far they are, and what they cost."""
+    from agenteval_tui.cli.watching import looked_at
+    from agenteval_tui.runs.client import live_executions
+    from agenteval_tui.text.identity import now_ms
+
+    every = live_executions()
+    views = looked_at(every)
+    if as_json:
+        rows = [_data(live, view) for live, view in zip(every, views, strict=True)]
+        invocation.out.json({"version": 1, "executions": rows})
+        return 0
+    if not every:
+        invocation.out.line("no execution is running")
+        return 0
+    now = now_ms()
+    for live, view in zip(every, views, strict=True):
+        _print(invocation.out, live, view, now)
+    invocation.out.line((f"{plural(len(every), 'execution')}; agenteval attach ID watches one", "dim"))
+    return 0
+
+
+def _print(out: Output, live: Live, view: ExecutionView | None, now: int) -> None:
+    since = duration(max(now - live.started_ms, 0))
+    head = f"{live.execution}  {one_line(live.title, _TITLE):<{_TITLE}}  "
+    if view is None:
+        out.line(head, ("does not answer", "warn"), (f"  process {live.pid}, since {since}", "dim"))
+        return
+    said = [f"{view.done}/{view.total}"]
+    for key, word in (("running", "running"), ("failed", "failed"), ("error", "in error")):
+        if count := view.count(key):
+            said.append(f"{count} {word}")
+    if view.eta_s is not None and view.eta_s >= 1:
+        said.append(f"about {duration(1000 * view.eta_s)} left")
+    state = "ended" if view.ended else "paused" if view.paused else ""
+    bad = view.count("failed", "error")
+    cost = dollars(_cost(view))
+    out.line(
+        head,
+        (" · ".join(said), "bad" if bad else "good"),
+        (f"  since {since}" + (f"  {cost}" if cost else ""), "dim"),
+        (f"  {state}" if state else "", "warn"),
+    )
+
+
+def _cost(view: ExecutionView) -> float | None:
+    """Of agents and judges; None where nothing was measured."""
+    if view.progress is None:
+        return None
+    known = [one for one in (view.progress.cost, view.progress.judged_cost) if one is not None]
+    return sum(known) if known else None
+
+
+def _data(live: Live, view: ExecutionView | None) -> dict[str, Any]:
+    from agenteval_tui.exchange.results_json import iso
+
+    progress = view.progress if view is not None else None
+    return {
+        "execution": live.execution,
+        "title": live.title,
+        "pid": live.pid,
+        "started": iso(live.started_ms),
+        "answers": view is not None,
+        "status": "unknown" if view is None else "paused" if view.paused else "ended" if view.ended else "running",
+        "runs": view.total if view is not None else None,
+        "ended": view.done if view is not None else None,
+        "running": view.count("running", "grading") if view is not None else None,
+        "passed": view.count("passed") if view is not None else None,
+        "failed": view.count("failed") if view is not None else None,
+        "error": view.count("error") if view is not None else None,
+        "eta_s": view.eta_s if view is not None else None,
+        "input_tokens": progress.input_tokens if progress is not None else None,
+        "output_tokens": progress.output_tokens if progress is not None else None,
+        "cost": _cost(view) if view is not None else None,
+    }

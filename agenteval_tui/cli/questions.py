@@ -1,0 +1,47 @@
+"""Questions to whoever sits at the terminal. They are asked on stderr: stdout may be somebody's document."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from agenteval_tui.cli.invocation import Invocation
+
+
+def can_ask(invocation: Invocation) -> bool:
+    """Whether somebody can read a question here and answer it: a terminal on stdin and stderr, and no CI."""
+    try:
+        reads = sys.stdin.isatty()
+    except (AttributeError, ValueError):
+        return False
+    return reads and invocation.err.is_terminal and os.environ.get("CI", "").lower() in ("", "0", "false")
+
+
+def yes(invocation: Invocation, question: str) -> bool:
+    """Whether the answer begins with y; anything else, also no answer, is a no."""
+    return choose(invocation, question, ("y", "N")) == "y"
+
+
+def choose(invocation: Invocation, question: str, answers: Sequence[str]) -> str:
+    """The answer that was given, of `answers` (each known by its first letter, whatever its case).
+
+    The one with a capital letter is meant when nothing is said, and when the terminal goes away. Asked again for
+    anything else.
+    """
+    default = next(one for one in answers if one[0].isupper())
+    err = invocation.err
+    invocation.out.flush()
+    while True:
+        err.line(question)
+        err.prompt(f"[{'/'.join(answers)}] ")
+        said = sys.stdin.readline()
+        if not said:
+            err.line()
+            return default.lower()
+        letter = said.strip()[:1].casefold()
+        if not letter:
+            return default.lower()
+        for one in answers:
+            if one[0].casefold() == letter:
+                return one.lower()

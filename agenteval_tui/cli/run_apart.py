@@ -1,0 +1,78 @@
+"""An execution in a process of its own, which this command watches: it outlives the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.run_end import Done, conclude
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.client import ExecutionRequest, Live
+    from agenteval_tui.runs.events import Event
+
+
+def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> Live:
+    """Start it. Raises the `AgentevalError` that its process met."""
+    from agenteval_tui.runs.client import start
+
+    if not quiet:
+        invocation.out.status("starting …")
+    try:
+        return start(request)
+    finally:
+        invocation.out.status("")
+
+
+def say_detached(out: Output, live: Live, runs: int | None = None) -> None:
+    """Where it is now, and how to get back to it."""
+    short = live.execution
+    many = f", {plural(runs, 'run')}" if runs is not None else ""
+    out.line(
+        ("started ", "good"), one_line(live.title), many, " in the background: execution ", (live.execution, "bold")
+    )
+    out.line((f"  agenteval attach {short}   watch it", "dim"))
+    out.line((f"  agenteval cancel {short}   end it", "dim"))
+    out.line(("  agenteval ps" + " " * (len(short) + 9) + "list what is running", "dim"))
+
+
+def watch_to_end(
+    invocation: Invocation,
+    store: Store,
+    live: Live,
+    *,
+    quiet: bool = False,
+    leaves: bool = False,
+    also: Callable[[Event], None] | None = None,
+) -> Done | None:
+    """Show it until it has ended; None when it was left before that (it goes on).
+
+    Ctrl-C cancels it, and with `leaves` only stops watching. `also` gets every event before it is shown.
+    """
+    from agenteval_tui.cli.run_progress import Known, RunProgress
+    from agenteval_tui.cli.watching import Watched, watch
+
+    out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
+    progress = RunProgress(out, Known.of(store))
+
+    def take(event: Event) -> None:
+        if also is not None:
+            also(event)
+        progress.apply(event)
+
+    try:
+        watched = watch(live, take, leaves=leaves)
+    except AgentevalError:
+        # It has ended in the moment between its start and our coming; the history knows how.
+        if store.execution(live.execution).finished_ms is None:
+            raise
+        watched = Watched(None)
+    if watched.left:
+        out.status("")
+        return None
+    return conclude(out, store, live.execution, progress, interrupted=watched.stops > 0)

@@ -1,0 +1,115 @@
+"""What comes when an execution has ended: the summary, the reports, what a builder wants to know, the exit code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui.cli.exits import INTERRUPTED, exit_code
+from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.run_summary import counts_of, print_summary
+from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.cli.reports import Reports
+    from agenteval_tui.cli.run_progress import RunProgress
+    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.load import LoadedSuite
+
+TestLines = Mapping[tuple[str, str], tuple[str, int]]
+"""(suite's key, test's id) -> file and line where the test stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An execution that has ended: its row, how many runs ended how, the mean pass rate; `interrupted`: from here."""
+
+    execution: ExecutionRow
+    counts: dict[str, int]
+    pass_rate: float | None
+    interrupted: bool
+
+    def code(self, gate: float | None = None) -> int:
+        """The exit code. Raises `AgentevalError` when the execution broke off, or its process died."""
+        row = self.execution
+        if self.interrupted:
+            return INTERRUPTED
+        if row.status == "failed":
+            raise InfrastructureError(
+                f"the execution broke off: {row.message or 'no reason was given'}", mend=_resume(row)
+            )
+        if row.status in ("interrupted", "running"):
+            raise InfrastructureError("the execution's process died", mend=_resume(row))
+        return exit_code(self.counts, self.pass_rate, gate, status=row.status)
+
+
+def _resume(row: ExecutionRow) -> str:
+    return f"agenteval resume {row.id[:10]} runs what is missing"
+
+
+def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> Done:
+    """Print the last lines of an execution that has ended, and say how it did."""
+    from agenteval_tui.analysis.summary import execution_stats
+
+    progress.close()
+    row = store.execution(execution)
+    runs = store.runs_of_execution(row.id)
+    overall = execution_stats(runs)["overall"]
+    print_summary(out, store, row, runs, overall, errors=progress.errors(), retries=progress.retries)
+    return Done(row, counts_of(row), overall["pass_rate"], interrupted)
+
+
+def report(
+    invocation: Invocation, store: Store, done: Done, reports: Reports, gate: float | None, lines: TestLines
+) -> int:
+    """Write the reports, tell GitHub if it is there; gives the exit code."""
+    reports.write(invocation, store, done.execution)
+    if os.environ.get("GITHUB_ACTIONS"):
+        tell_github(invocation, store, done.execution, lines)
+    return done.code(gate)
+
+
+def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow, lines: TestLines) -> None:
+    """Annotations at the tests that did not pass, and the report on the job's page.
+
+    They go to stderr, which the runner reads as well: stdout may be one JSON document. A page that can't be written
+    is said, and fails nothing.
+    """
+    from agenteval_tui.exchange.github import annotations, summary_md
+
+    def place_of(run: RunRow) -> tuple[str, int] | None:
+        found = lines.get((run.suite_key, run.test_id))
+        return (_in_workspace(found[0]), found[1]) if found is not None else None
+
+    for line in annotations(store.runs_of_execution(execution.id), place_of):
+        invocation.err.workflow_command(line)
+    page = os.environ.get("GITHUB_STEP_SUMMARY")
+    if page:
+        try:
+            with Path(page).open("a", encoding="utf-8", errors="replace") as file:
+                file.write(summary_md(store, execution) + "\n")
+        except (OSError, AgentevalError) as error:
+            invocation.err.line(("note: ", "warn"), f"the job's summary can't be written: {error}")
+
+
+def _in_workspace(file: str) -> str:
+    """A file as GitHub names it: from the top of the checkout, if it is in there."""
+    path = Path(file).resolve()
+    root = Path(os.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+def lines_of_tests(loaded: Sequence[LoadedSuite]) -> TestLines:
+    """Where the tests of these suites stand."""
+
+    found = {}
+    for one in loaded:
+        if one.suite is not None:
+            for test in one.suite.tests:
+                found[one.key, test.id] = (str(one.path), one.line_of(test.id))
+    return found

@@ -1,0 +1,63 @@
+"""An execution in this process: for pipes and builders, where nobody could lose a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.run_end import Done, conclude
+from agenteval_tui.cli.watching import on_stop
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.cli.run_progress import RunProgress
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.events import Ended
+    from agenteval_tui.runs.plan import Plan, PlanOptions
+    from agenteval_tui.suites.load import LoadedSuite
+
+
+def plan_of(store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions) -> Plan:
+    """What these options mean for these suites, with the user's agents."""
+    from agenteval_tui import places
+    from agenteval_tui.runs.plan import make_plan
+    from agenteval_tui.suites.agents_file import load_agents
+
+    return make_plan(loaded, options, user_agents=load_agents(places.config_dir()), store=store)
+
+
+def execute(
+    invocation: Invocation, store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions, *, quiet: bool
+) -> Done:
+    """Plan and run in this process; prints unless `quiet`. Ctrl-C cancels, and everything that ended is kept."""
+    return execute_plan(invocation, store, plan_of(store, loaded, options), quiet=quiet)
+
+
+def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: bool) -> Done:
+    """Run a plan in this process."""
+    from agenteval_tui.cli.run_progress import Known, RunProgress
+    from agenteval_tui.runs.loop import run_to_end
+
+    out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
+    progress = RunProgress(out, Known.of(store))
+    _, interrupted = run_to_end(_run(plan, store, progress))
+    return conclude(out, store, plan.execution_id, progress, interrupted=interrupted)
+
+
+async def _run(plan: Plan, store: Store, progress: RunProgress) -> tuple[Ended, bool]:
+    from agenteval_tui.runs.engine import Engine
+    from agenteval_tui.runs.events import Command
+
+    engine = Engine(plan, store, progress.apply)
+    engine.prepare()
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        engine.command(Command("cancel"))
+
+    with on_stop(asyncio.get_running_loop(), stop):
+        return await engine.run(), stops > 0

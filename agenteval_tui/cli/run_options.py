@@ -1,0 +1,90 @@
+"""The options that `run` and `resume` share, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from agenteval_tui.cli.exits import read_rate, read_seconds
+from agenteval_tui.cli.reports import Reports
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.invocation import Invocation
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def limit_options(function: F) -> F:
+    """`--concurrency`, the limits, `--fail-under`, `--detach`."""
+    options = (
+        click.option("--concurrency", type=click.IntRange(1), metavar="N", help="Runs at the same time."),
+        click.option(
+            "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD",
+            help="Stop when agents and judges have cost so much; exit code 1.",
+        ),
+        click.option(
+            "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop when so many tokens are used; exit code 1."
+        ),
+        click.option("--max-time", metavar="TIME", help="Stop after so long (90, 15m, 1.5h); exit code 1."),
+        click.option(
+            "--fail-under", metavar="RATE", help="Exit code 1 only when the pass rate is below this (0.8 or 80%)."
+        ),
+        click.option(
+            "--detach", is_flag=True, help="Start it in the background, print its id and end; see `agenteval attach`."
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of an execution, None where there is none, and the gate that its pass rate must reach."""
+
+    concurrency: int | None
+    max_cost: float | None
+    max_tokens: int | None
+    max_seconds: float | None
+    gate: float | None
+    detach: bool
+
+    @classmethod
+    def taken(cls, options: dict[str, Any]) -> Limits:
+        """Those among a command's options, which are taken out of them. Raises `AgentevalError`."""
+        given, gate = options.pop("max_time"), options.pop("fail_under")
+        return cls(
+            options.pop("concurrency"),
+            options.pop("max_cost"),
+            options.pop("max_tokens"),
+            read_seconds(given, "--max-time") if given is not None else None,
+            read_rate(gate) if gate is not None else None,
+            options.pop("detach"),
+        )
+
+    def check(self, reports: Reports) -> None:
+        """Raise `AgentevalError` where options do not go together."""
+        if not self.detach:
+            return
+        if reports.files:
+            raise AgentevalError(
+                f"--detach ends before there is anything to write into --{reports.files[0][0]}",
+                mend="without --detach, or later: agenteval show ID --json",
+            )
+        if self.gate is not None:
+            raise AgentevalError(
+                "--detach ends before there is a pass rate for --fail-under",
+                mend="give --fail-under to `agenteval attach`, or leave out --detach",
+            )
+
+
+def runs_apart(invocation: Invocation, *, detach: bool) -> bool:
+    """Whether the execution gets a process of its own: on a terminal, which may be lost, and to be detached."""
+    import os
+
+    builder = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    return detach or (invocation.out.is_terminal and not builder)

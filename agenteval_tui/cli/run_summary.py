@@ -1,0 +1,113 @@
+"""The last lines of a run: how its runs ended, what is known of the pass rate, what it cost, and what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, plural
+from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.transcripts.model import Usage
+
+_MOST_ERRORS = 5
+_ENDS = (
+    ("passed", "passed"),
+    ("failed", "failed"),
+    ("error", "in error"),
+    ("needs_review", "to be reviewed"),
+    ("skipped", "not needed"),
+    ("cancelled", "cancelled"),
+)
+
+
+def counts_of(row: ExecutionRow) -> dict[str, int]:
+    """How many runs ended how."""
+    return {
+        "passed": row.passed,
+        "failed": row.failed,
+        "error": row.errors,
+        "needs_review": row.needs_review,
+        "skipped": row.skipped,
+        "cancelled": row.cancelled,
+    }
+
+
+def print_summary(
+    out: Output,
+    store: Store,
+    row: ExecutionRow,
+    runs: Sequence[RunRow],
+    overall: Mapping[str, Any],
+    *,
+    errors: Sequence[tuple[str, int]] = (),
+    retries: int = 0,
+) -> None:
+    """Everything that is said of an execution when it has ended."""
+    out.line()
+    _print_errors(out, errors)
+    _print_counts(out, counts_of(row), row.runs)
+    if row.status in ("stopped", "failed", "interrupted"):
+        style: Style = "warn" if row.status == "stopped" else "bad"
+        out.line((f"{row.status}: ", style), one_line(row.message or "no reason was given", 400))
+    rate = overall["pass_rate"]
+    if rate is not None:
+        low, high = overall["interval"]
+        out.line(f"pass rate {percent(rate)}", (f"  (95 % interval by test: {percent(low)} to {percent(high)})", "dim"))
+    if row.skipped:
+        out.line((f"early stop: {plural(row.skipped, 'run')} saved, their tests were decided", "dim"))
+    if retries:
+        made = "attempt failed and was" if retries == 1 else "attempts failed and were"
+        out.line((f"{retries:,} {made} made again", "dim"))
+    _print_agents(out, runs)
+    _print_judges(out, *store.judge_usage(row.id))
+    out.line((f"execution {row.id}  (agenteval show {row.id[:10]})", "dim"))
+
+
+def _print_counts(out: Output, counts: Mapping[str, int], total: int) -> None:
+    parts: list[str | tuple[str, Style]] = []
+    for status, word in _ENDS:
+        if counts.get(status):
+            parts.append((f"{counts[status]} {word}", STYLES.get(status, "dim")))
+            parts.append(", ")
+    left = total - sum(counts.values())
+    if left > 0:
+        parts += [(f"{left} not run", "warn"), ", "]
+    out.line(*(parts[:-1] or ["nothing was run"]), f" of {plural(total, 'run')}")
+
+
+def _print_errors(out: Output, errors: Sequence[tuple[str, int]]) -> None:
+    """The same error of many runs, once."""
+    for error, count in errors[:_MOST_ERRORS]:
+        out.line((f"{count:,} runs in error: ", "broken"), one_line(error, 300))
+    if len(errors) > _MOST_ERRORS:
+        out.line((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim"))
+
+
+def _print_agents(out: Output, runs: Sequence[RunRow]) -> None:
+    """Tokens and cost of each agent; nothing of agents that measure neither."""
+    spent: dict[str, list[RunRow]] = {}
+    for run in runs:
+        if run.cost is not None or run.input_tokens is not None or run.output_tokens is not None:
+            spent.setdefault(run.agent, []).append(run)
+    for agent, theirs in spent.items():
+        tokens_in = sum(run.input_tokens or 0 for run in theirs)
+        tokens_out = sum(run.output_tokens or 0 for run in theirs)
+        costs = [run.cost for run in theirs if run.cost is not None]
+        cached = sum(run.cached for run in theirs)
+        said = f"{one_line(agent, 60)}: {tokens_in:,} + {tokens_out:,} tokens"
+        said += f", {dollars(sum(costs))}" if costs else ""
+        said += f", {plural(cached, 'answer')} from the cache" if cached else ""
+        out.line((said, "dim"))
+
+
+def _print_judges(out: Output, replies: int, usage: Usage) -> None:
+    """What judges and embedders took part, apart from the tested agents; nothing where none did."""
+    if not replies:
+        return
+    tokens = f", {usage.input_tokens:,} + {usage.output_tokens or 0:,} tokens" if usage.input_tokens else ""
+    cost = f", {dollars(usage.cost)}" if usage.cost is not None else ""
+    out.line((f"judges and others: {'1 reply' if replies == 1 else f'{replies:,} replies'}{tokens}{cost}", "dim"))

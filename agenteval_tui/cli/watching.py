@@ -1,0 +1,206 @@
+"""Executions in processes of their own, as the command line watches and steers them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.client import Live
+    from agenteval_tui.runs.events import Command, Ended, Event
+    from agenteval_tui.runs.view import ExecutionView
+
+LOOK_S = 5.0
+"""How long an execution may take to say how it is."""
+STEER_S = 30.0
+"""How long it may take to do what it was told: agents may clean up."""
+SHORTEST = 4  # characters of an id that somebody types
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """How watching ended: with the execution (`ended`), because somebody left (`left`), or its process died
+    (neither). `stops`: how often its end was asked for here."""
+
+    ended: Ended | None
+    left: bool = False
+    stops: int = 0
+
+
+def watch(live: Live, take: Callable[[Event], None], *, leaves: bool) -> Watched:
+    """Give every event to `take`, a snapshot first, until the execution has ended.
+
+    Ctrl-C (and SIGTERM) leaves it where `leaves` is set; else it cancels the execution, and a second one leaves too.
+    Raises `AgentevalError` when it has ended already.
+    """
+    from agenteval_tui.runs.loop import run_to_end
+
+    return run_to_end(_watch(live, take, leaves))
+
+
+async def _watch(live: Live, take: Callable[[Event], None], leaves: bool) -> Watched:
+    from agenteval_tui.runs.client import attach
+    from agenteval_tui.runs.events import Command, Ended, Snapshot
+
+    attachment = await attach(live)
+    loop = asyncio.get_running_loop()
+    left = asyncio.Event()
+    sent: set[asyncio.Task[None]] = set()
+    stops = 0
+
+    def stop() -> None:
+        nonlocal stops
+        stops += 1
+        if leaves or stops > 1:
+            left.set()
+        else:
+            sent.add(loop.create_task(attachment.send(Command("cancel"))))
+
+    async def follow() -> Ended | None:
+        async for event in attachment:
+            take(event)
+            last = event.ended if isinstance(event, Snapshot) else event
+            if isinstance(last, Ended):
+                return last
+        return None
+
+    following = asyncio.create_task(follow())
+    leaving = asyncio.create_task(left.wait())
+    with on_stop(loop, stop):
+        try:
+            await asyncio.wait({following, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            leaving.cancel()
+            if not following.done():
+                following.cancel()
+            await attachment.close()
+    if following.done() and not following.cancelled():
+        return Watched(following.result(), stops=stops)
+    return Watched(None, left=True, stops=stops)
+
+
+@contextmanager
+def on_stop(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterator[None]:
+    """While this lasts, call `stop` on Ctrl-C and SIGTERM."""
+    added = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop)
+            added.append(number)
+        except (NotImplementedError, RuntimeError, ValueError):
+            break  # not the main thread: whoever called us has the signals
+    try:
+        yield
+    finally:
+        for number in added:
+            loop.remove_signal_handler(number)
+
+
+def chosen(reference: str | None) -> Live:
+    """The live execution that is meant: by its id, the beginning or end of one, or the only one there is.
+
+    Raises `AgentevalError` where that is none, or several.
+    """
+    from agenteval_tui.runs.client import live_executions
+
+    every = live_executions()
+    if reference is None:
+        if len(every) == 1:
+            return every[0]
+        if not every:
+            raise AgentevalError("no execution is running", mend="`agenteval history` lists those that ended")
+        raise AgentevalError("several executions are running", mend=f"name one: {_listed(every)}")
+    wanted = reference.strip().upper()
+    if wanted == "LAST" and every:
+        return every[-1]
+    found = [one for one in every if one.execution.upper() == wanted]
+    if not found and len(wanted) >= SHORTEST:
+        found = [one for one in every if one.execution.upper().startswith(wanted)]
+        found = found or [one for one in every if one.execution.upper().endswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise AgentevalError(f"several running executions are called {reference}", mend=f"one of: {_listed(found)}")
+    mend = f"running: {_listed(every)}" if every else f"if it has ended: agenteval show {reference}"
+    raise AgentevalError(f"no execution {reference!r} is running", mend=mend)
+
+
+def _listed(every: list[Live]) -> str:
+    names = [one.execution for one in every[:5]]
+    return ", ".join(names) + (f" and {len(every) - 5} more" if len(every) > 5 else "")
+
+
+def looked_at(every: list[Live]) -> list[ExecutionView | None]:
+    """How each of them is now; None for one that says nothing in time, or has just ended."""
+    from agenteval_tui.runs.loop import run_to_end
+
+    async def all_of_them() -> list[ExecutionView | None]:
+        return list(await asyncio.gather(*(_look(live) for live in every)))
+
+    return run_to_end(all_of_them())
+
+
+async def _look(live: Live) -> ExecutionView | None:
+    from agenteval_tui.runs.client import attach
+    from agenteval_tui.runs.view import ExecutionView
+
+    view = ExecutionView()
+    try:
+        attachment = await attach(live)
+    except AgentevalError:
+        return None
+    try:
+        async with asyncio.timeout(LOOK_S):
+            async for event in attachment:
+                view.apply(event)
+                return view
+    except TimeoutError:
+        pass
+    finally:
+        await attachment.close()
+    return None
+
+
+def steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:
+    """Tell an execution to do something, and wait until it is so. Raises `AgentevalError` when it never is."""
+    from agenteval_tui.runs.loop import run_to_end
+
+    return run_to_end(_steer(live, command, reached))
+
+
+async def _steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:
+    from agenteval_tui.runs.client import attach
+    from agenteval_tui.runs.view import ExecutionView
+
+    view = ExecutionView()
+    attachment = await attach(live)
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(STEER_S):
+            sent = False
+            async for event in attachment:
+                view.apply(event)
+                if reached(view):
+                    return view
+                if not sent:
+                    sent = True
+                    await attachment.send(command)
+    except TimeoutError:
+        pass
+    finally:
+        await attachment.close()
+    if view.ended is not None:
+        return view
+    waited = time.monotonic() - began
+    raise InfrastructureError(
+        f"the execution did not say that it did so within {waited:.0f} s",
+        where=f"execution {live.execution}",
+        mend="agenteval ps shows how it is",
+    )

@@ -1,0 +1,71 @@
+"""What GitHub Actions shows of an execution: annotations at the lines of tests, and the page of the job's summary.
+
+Workflow commands and their escapes: https://docs.github.com/actions/reference/workflow-commands-for-github-actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from agenteval_tui.exchange.report_figures import BAD
+from agenteval_tui.exchange.report_md import report_md
+from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.text.display import displayable, one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+MOST = 10
+"""GitHub shows so many errors of a step; more of them are dropped without a word."""
+SUMMARY_BYTES = 1_000_000
+"""A step's summary may have 1 MiB; one that is larger is not shown at all."""
+SUMMARY_FAILURES = 50
+
+Place = tuple[str, int]
+
+
+def annotations(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
+    """A workflow command for each test that did not pass, each a line; `place_of` says file and line of a test.
+
+    The repetitions of a test are one annotation. The last one says how many more there are.
+    """
+    tests: dict[tuple[str, str], list[RunRow]] = {}
+    for run in runs:
+        if run.status in BAD:
+            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    for number, alike in enumerate(tests.values()):
+        left = len(tests) - number
+        if number == MOST - 1 and left > 1:
+            yield command("error", f"{left} more tests did not pass", title="agenteval")
+            return
+        first = alike[0]
+        many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
+        why = one_line(first.why or first.error_message or first.status, 1000)
+        message = f"{first.status}{many}: {why}\nagenteval why {first.id}"
+        yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
+
+
+def command(kind: str, message: str, *, place: Place | None = None, title: str = "") -> str:
+    """`::error file=...,line=...,title=...::message`, with everything escaped that has a meaning there."""
+    given = [("file", place[0]), ("line", str(place[1]))] if place is not None else []
+    given += [("title", title)] if title else []
+    properties = ",".join(f"{name}={_property(value)}" for name, value in given)
+    return f"::{kind}{' ' if properties else ''}{properties}::{_data(displayable(message))}"
+
+
+def summary_md(store: Store, execution: ExecutionRow) -> str:
+    """The report, as large as a step's summary may be."""
+    for most in (SUMMARY_FAILURES, 10, 1):
+        text = report_md(store, execution, most=most)
+        if len(text.encode("utf-8", "replace")) < SUMMARY_BYTES:
+            return text
+    return f"The report of execution {one_line(execution.id)} is too large for this page.\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(displayable(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,96 @@
+"""An execution as a Markdown report: head, table of figures, tests, failures with their reasons, conclusion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.exchange.explanation import as_markdown, missed_of
+from agenteval_tui.exchange.report_figures import ReportFigures, report_figures, seconds, share
+from agenteval_tui.grading.explain import escape_markdown
+from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+MARK = "<!-- agenteval report"
+"""With this a report begins: it says that the file is one of ours."""
+MOST_FAILURES = 100
+LONGEST_FAILURE = 6_000  # characters
+
+
+def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
+    """The report as text. Of failures the first `most` are explained, the others counted.
+
+    Nothing that an agent, a suite or a server said can act in it: no markup, link, mention, image or control character.
+    """
+    figures = report_figures(store, execution)
+    lines = [
+        f"{MARK}: execution {one_line(execution.id)} -->",
+        f"## Evaluation report: {_text(execution.title)}",
+        "",
+        f"**Date:** {figures.date}  ",
+        f"**Dataset:** {_text(figures.dataset)}  ",
+        f"**Experiment:** {_text(figures.experiment)}",
+        "",
+        "### Results",
+        "",
+        "| Metric | Value |",
+        "|--------|-------|",
+        *(f"| {_cell(name)} | {_cell(value)} |" for name, value in figures.metrics),
+        "",
+        *_tests(figures),
+        *_failures(store, figures, most),
+        "### Conclusion",
+        "",
+        _text(figures.conclusion),
+        "",
+        f"`agenteval show {one_line(execution.id[:10])}` shows every run.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _tests(figures: ReportFigures) -> list[str]:
+    if not figures.tests:
+        return []
+    lines = ["### Tests", "", "| Test | Passed | 95 % interval | Latency (p50) | Note |", "|---|---|---|---|---|"]
+    for test in figures.tests:
+        note = ", ".join([*(["flaky"] if test.flaky else []), *([f"{test.errors} in error"] if test.errors else [])])
+        low, high = test.interval
+        interval = f"{share(low)} to {share(high)}" if test.n else "–"
+        lines.append(
+            f"| {_cell(test.id)} | {test.passed}/{test.n} | {interval} | {seconds(test.p50_ms)} | {_cell(note)} |"
+        )
+    return [*lines, ""]
+
+
+def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
+    bad = figures.bad_runs
+    if not bad:
+        return []
+    lines = ["### Failures", ""]
+    for row in bad[:most]:
+        lines += [_failure(store, row), ""]
+    if len(bad) > most:
+        lines += [f"{len(bad) - most:,} more are not listed here.", ""]
+    return lines
+
+
+def _failure(store: Store, row: RunRow) -> str:
+    # One heading level below "Failures"; a bug report of one run begins a level higher.
+    whole = "#" + as_markdown(missed_of(row, store.results(row.id), store.transcript(row.id).error)).rstrip()
+    if len(whole) <= LONGEST_FAILURE:
+        return whole
+    # Cut at a line: half a code span would let what follows be markup.
+    kept = whole[: whole.rindex("\n", 0, LONGEST_FAILURE)].rstrip()
+    return f"{kept}\n- …\n\n`agenteval why {one_line(row.id)}`"
+
+
+def _text(text: str) -> str:
+    return escape_markdown(one_line(text))
+
+
+def _cell(text: str) -> str:
+    # `escape_markdown` takes care of the bar that ends a cell.
+    return _text(text)
