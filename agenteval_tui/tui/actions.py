@@ -98,7 +98,14 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "inspect.relax", "relax", "f7", "smallest edits", "The smallest edits under which this run passes", "inspect"
     ),
+    Action("inspect.explain", "explain", "f3", "what is this", "What the word at the cursor means", "inspect"),
     Action("inspect.revert", "revert", "f6", "revert", "Back to the saved config", "inspect"),
+    # The config editor, wherever it stands
+    Action("editor.complete", "complete", "ctrl+@,ctrl+space", "complete", "List what can be written here", "editor"),
+    Action("editor.tidy", "tidy", "f5", "lay out", "Lay the config out anew; comments stay", "editor"),
+    Action("editor.next_problem", "next_problem", "f8", "next problem", "Go to the next problem", "editor"),
+    Action("editor.start", "start", "ctrl+home", "start", "The start of the text", "editor"),
+    Action("editor.end", "end", "ctrl+end", "end", "The end of the text", "editor"),
     # History
     Action("history.open", "open", "enter", "open", "Open the execution, or inspect the run", "history", 1),
     Action("history.view", "toggle_view", "tab", "runs", "Executions, or all runs", "history", 2),
@@ -143,13 +150,14 @@ _KEY_WORDS = {
     "enter": "enter",
     "pagedown": "pgdn",
     "pageup": "pgup",
+    "ctrl+@": "^space",
 }
 
 
 def key_word(keys: str) -> str:
     """The first of a binding's keys as a person reads it: "/", "^s", "esc"."""
     first = keys.split(",")[0]
-    if first.startswith("ctrl+"):
+    if first.startswith("ctrl+") and first not in _KEY_WORDS:
         return "^" + first[5:]
     if first[0] == "f" and first[1:].isdigit():
         return first.upper()

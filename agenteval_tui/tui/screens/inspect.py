@@ -25,6 +25,7 @@ from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.inspect_heading import facts, pane_title, run_cells, run_heading
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import indented
+from agenteval_tui.tui.screens.assist import Assist
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.screens.inspect_edits import Draft, DraftKey, Saving, index_in
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -76,6 +77,7 @@ class InspectScreen(FrameScreen):
         self._pane = "transcript"
         self._composed = False
         self._pending: Callable[[], None] | None = None
+        self._assist = Assist()
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -153,6 +155,7 @@ class InspectScreen(FrameScreen):
         edit: bool,
     ) -> None:
         self._keep_draft()
+        self._assist.forget()
         self._bench = bench
         self._around = around
         self._saved_results = results
@@ -229,6 +232,23 @@ class InspectScreen(FrameScreen):
             return
         self._keep_draft()
         self._regrade(event.text)
+
+    def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
+        """What can be written at the cursor?"""
+        bench = self._bench
+        if bench is None:
+            return
+        run, kind = bench.run, bench.criteria[self._criterion].spec.prototype_class
+        answer = self._assist.answer(event, kind, bench.store, run.suite_key, run.test_id)
+        self.run_worker(answer, group="assist", exclusive=True, exit_on_error=False, name="completing")
+
+    async def action_explain(self) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        editor = self.query_one("#config", ConfigEditor)
+        if not await self._assist.explain(editor, bench.criteria[self._criterion].spec.prototype_class):
+            self.agenteval.say("Nothing is known of what stands at the cursor.")
 
     @property
     def _edited(self) -> bool:

@@ -5,21 +5,22 @@ Only cells that changed are sent to the terminal. Text is stored as it is and sh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets.text_area import Location
 
 from agenteval_tui.text.problems import Fix
-from agenteval_tui.tui.lines import Cell
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.palette import Palette, palette_of
 from agenteval_tui.tui.presenters.config_lines import (
     Layer,
@@ -36,6 +37,10 @@ from agenteval_tui.tui.strips import thrifty
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import Token
 
+if TYPE_CHECKING:
+    from agenteval_tui.tui.widgets.popup import Popup
+    from agenteval_tui.uxon.complete import Completion
+
 INDENT = 2
 
 # A line's text (None behind the end), layers of colour, margin, columns scrolled away, width.
@@ -47,11 +52,7 @@ class ConfigEditor(QuietTextArea):
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+home", "start", "Start", show=False, id="editor.start"),
-        Binding("ctrl+end", "end", "End", show=False, id="editor.end"),
-        Binding("f8", "next_problem", "Next problem", show=False, id="editor.next_problem"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("editor"))
 
     class Changed(Message):
         """The text was edited (or loaded with `tell`): the text as it is now, and its revision."""
@@ -61,6 +62,25 @@ class ConfigEditor(QuietTextArea):
             self.editor = editor
             self.text = editor.text
             self.revision = editor.revision
+
+        @property
+        def control(self) -> ConfigEditor:
+            """The editor that sent it."""
+            return self.editor
+
+    class Asked(Message):
+        """The person wants to know what can be written at `offset` of `text`; answer with `offer`.
+
+        `typed`: not asked for by a key, but by typing: a list that nobody needs should not come.
+        """
+
+        def __init__(self, editor: ConfigEditor, typed: bool) -> None:
+            super().__init__()
+            self.editor = editor
+            self.text = editor.text
+            self.offset = editor.cursor_offset
+            self.revision = editor.revision
+            self.typed = typed
 
         @property
         def control(self) -> ConfigEditor:
@@ -92,6 +112,11 @@ class ConfigEditor(QuietTextArea):
         self._pair: tuple[object, tuple[int, int] | None] = (None, None)
         self._palette: Palette | None = None
         self._base: Style | None = None
+        self._popup: Popup | None = None
+        self._offered: tuple[Completion, ...] = ()
+        self._chosen = 0
+        self._enter_takes = False
+        self._typed = False
         super().__init__(
             text,
             soft_wrap=False,
@@ -193,10 +218,99 @@ class ConfigEditor(QuietTextArea):
             here = self.cursor_offset
             self.go_to(next((start for start in starts if start > here), starts[0]))
 
+    # Completion
+
+    def offer(self, items: Sequence[Completion], *, revision: int, typed: bool) -> None:
+        """List what can be written, if the text is still the one of `revision`. What changes nothing is left out."""
+        if revision != self.revision or not self.has_focus:
+            return
+        text = self.text
+        items = [item for item in items if item.apply(text) != text]
+        if not items:
+            self.close_popup()
+            return
+        self._offered, self._chosen, self._enter_takes = tuple(items), 0, not typed
+        self._show_offer()
+
+    def tell(self, make: Callable[[int], Sequence[Line]]) -> None:
+        """Show lines beside the cursor until the next key."""
+        self._offered = ()
+        self._popup_there().open_at(self.cursor_screen_offset, make)
+
+    def close_popup(self) -> bool:
+        """Take the list or the words away; was there something?"""
+        was = self._popup is not None and self._popup.display
+        self._offered = ()
+        if self._popup is not None:
+            self._popup.close()
+        return was
+
+    def action_complete(self) -> None:
+        """What can be written here?"""
+        if not self.read_only:
+            self.post_message(self.Asked(self, typed=False))
+
+    def action_tidy(self) -> None:
+        """Lay the text out anew; comments stay."""
+        from agenteval_tui.uxon.format import format_text
+
+        if not self.read_only:
+            self.replace_all(format_text(self.text))
+
+    def _popup_there(self) -> Popup:
+        if self._popup is None or not self._popup.is_attached:
+            from agenteval_tui.tui.widgets.popup import Popup
+
+            self._popup = Popup()
+            self.screen.mount(self._popup)
+        return self._popup
+
+    def _show_offer(self) -> None:
+        from agenteval_tui.tui.presenters.completion_rows import completion_lines
+
+        items, chosen = self._offered, self._chosen
+        self._popup_there().open_at(self.cursor_screen_offset, lambda room: completion_lines(items, chosen, room))
+
+    def _take(self, item: Completion) -> None:
+        old = self.text
+        if not item.edits:
+            return
+        start = min(edit.start for edit in item.edits)
+        end = max(edit.end for edit in item.edits)
+        new = item.apply(old)
+        self._edit_range(start, end, new[start : len(new) - (len(old) - end)])
+        self.close_popup()
+        self.go_to(item.cursor)
+
+    def _popup_key(self, key: str) -> bool:
+        """Do what a key means while the list is open; False: it means what it always does."""
+        if not self._offered:
+            self.close_popup()
+            return key == "escape"
+        if key in ("down", "up", "pagedown", "pageup"):
+            step = {"down": 1, "up": -1, "pagedown": 7, "pageup": -7}[key]
+            last = len(self._offered) - 1
+            self._chosen = (
+                (self._chosen + step) % (last + 1) if abs(step) == 1 else max(0, min(last, self._chosen + step))
+            )
+            self._enter_takes = True
+            self._show_offer()
+            return True
+        if key == "tab" or (key == "enter" and self._enter_takes):
+            self._take(self._offered[self._chosen])
+            return True
+        self.close_popup()
+        return key == "escape"
+
     # Keys and mouse
 
     def on_key(self, event: events.Key) -> None:
         """Enter keeps the indentation, and deepens it behind an opening bracket."""
+        self._typed = event.character is not None and (event.character.isalnum() or event.character in '_"-.')
+        if self._popup is not None and self._popup.display and self._popup_key(event.key):
+            event.stop()
+            event.prevent_default()
+            return
         if event.key != "enter" or self.read_only:
             return
         event.stop()
@@ -242,6 +356,17 @@ class ConfigEditor(QuietTextArea):
     def text_changed(self) -> None:
         """The text is another one."""
         self.revision += 1
+        self._offered = ()
+        if self._typed and self.has_focus and not self.read_only:
+            self._typed = False
+            self.call_next(self._ask_typed, self.revision)
+        elif self._popup is not None and self._popup.display:
+            self.call_next(self._popup.close)
+
+    def _ask_typed(self, revision: int) -> None:
+        """Ask once the cursor stands behind what was typed."""
+        if revision == self.revision:
+            self.post_message(self.Asked(self, typed=True))
 
     def looks_changed(self) -> None:
         """Compare, soon and once, what is on the screen with what should be."""
@@ -255,6 +380,7 @@ class ConfigEditor(QuietTextArea):
 
     def on_blur(self) -> None:
         """The cursor goes with the focus."""
+        self.close_popup()
         self.looks_changed()
 
     def notify_style_update(self) -> None:
