@@ -21,7 +21,7 @@ from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Grad
 from agenteval_tui.runs.flight import MAX_ATTEMPTS, Flight, Retries
 from agenteval_tui.runs.plan import Plan, RunPlan
 from agenteval_tui.runs.plan_agents import expanded
-from agenteval_tui.runs.records import execution_record, planned_runs, run_ended
+from agenteval_tui.runs.records import begin, run_ended
 from agenteval_tui.runs.tally import Tally
 from agenteval_tui.runs.verdicts import CANCELLED, Asking, Judged, is_large, judge
 from agenteval_tui.runs.waiting import WaitingRuns
@@ -130,9 +130,8 @@ class Engine:
             self.prepare()
         self._loop = asyncio.get_running_loop()
         started_ms = now_ms()
-        record = execution_record(self.plan, started_ms, self._pid)
         try:
-            await asyncio.wrap_future(self._store.begin_execution(record, planned_runs(self.plan)))
+            await asyncio.wrap_future(begin(self._store, self.plan, started_ms, self._pid))
             refs = tuple(run.ref for run in self.plan.runs)
             self._tell(Planned, self.plan.execution_id, self.plan.title, refs, self._limit, started_ms)
             self._begun = True

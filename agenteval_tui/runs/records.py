@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from typing import TYPE_CHECKING
+
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
-from agenteval_tui.runs.criteria import spec_to_dict
-from agenteval_tui.runs.plan import Plan
+from agenteval_tui.runs.plan import Plan, RunPlan
+from agenteval_tui.runs.tasks import Tasks
 from agenteval_tui.runs.verdicts import Judged
 from agenteval_tui.transcripts.model import Transcript
 
+if TYPE_CHECKING:
+    from agenteval_tui.runs.flight import Flight
 
-def execution_record(plan: Plan, started_ms: int, pid: int | None) -> ExecutionRecord:
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+
+def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[Any]:
+    """Have the store take the plan in: as a new execution, with what it takes to resume it, or as one that goes on."""
+    if plan.order:
+        again = [run.ref.run for run in plan.runs]
+        return store.resume_execution(plan.execution_id, pid, again=again, options=plan.options)
+    tasks = Tasks(plan)
+    return store.begin_execution(execution_record(plan, started_ms, pid, tasks), planned_runs(plan, tasks))
+
+
+def execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks) -> ExecutionRecord:
     """The execution itself. Where several tests run together, its id is their batch id as well."""
     return ExecutionRecord(
         id=plan.execution_id,
@@ -21,17 +41,14 @@ def execution_record(plan: Plan, started_ms: int, pid: int | None) -> ExecutionR
         batch_id=plan.execution_id if plan.tests > 1 else None,
         options=dict(plan.options),
         pid=pid,
+        setup=tasks.setup(),
     )
 
 
-def planned_runs(plan: Plan) -> list[PlannedRun]:
+def planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
     """All runs of the plan, in its order."""
-    known: dict[int, tuple[str, dict[str, object]]] = {}  # by identity: equal criteria are one object
     rows = []
     for position, run in enumerate(plan.runs):
-        for spec in run.specs:
-            if id(spec) not in known:
-                known[id(spec)] = (spec.hash, spec_to_dict(spec))
         ref = run.ref
         rows.append(
             PlannedRun(
@@ -49,26 +66,35 @@ def planned_runs(plan: Plan) -> list[PlannedRun]:
                 prompt=run.prompt,
                 tags=run.tags,
                 variables=run.variables,
-                criteria=tuple([known[id(spec)][0] for spec in run.specs]),
-                specs=tuple([known[id(spec)][1] for spec in run.specs]),
+                criteria=tuple([spec.hash for spec in run.specs]),
+                specs=tuple([tasks.spec_dict(spec) for spec in run.specs]),
+                task=tasks.of(run),
+                seed=run.seed,
             )
         )
     return rows
 
 
-def run_ended(
-    run_id: str, judged: Judged, transcript: Transcript, *, started_ms: int, duration_ms: float, attempts: int
-) -> RunEnded:
-    """How a run ended. A run that never began (`attempts` 0) has no times."""
+def run_ended(flight: Flight, judged: Judged, transcript: Transcript, request: str) -> RunEnded:
+    """How a run in flight ended. `request` is the hash of what was asked; it finds answers, not errors."""
     return RunEnded(
-        run_id=run_id,
+        run_id=flight.run,
         status=judged.status,
         score=judged.score,
-        started_ms=started_ms if attempts else None,
-        duration_ms=duration_ms if attempts else None,
-        attempts=attempts,
+        started_ms=flight.started_ms or None,
+        duration_ms=flight.duration_ms if flight.started_ms else None,
+        attempts=flight.attempt,
         transcript=transcript,
         results=judged.results,
         warnings=judged.warnings,
         why=judged.why,
+        failed_attempts=tuple(flight.failed_attempts),
+        request=request if transcript.error is None else "",
+        cached=flight.cached,
     )
+
+
+def run_never_begun(run: RunPlan, judged: Judged) -> RunEnded:
+    """The end of a run that no agent was asked: it was cancelled before, or not needed. It has no times."""
+    transcript = Transcript(messages=run.messages, tool_calls=run.tool_calls)
+    return RunEnded(run.ref.run, judged.status, None, None, None, 0, transcript, why=judged.why)

@@ -1,0 +1,84 @@
+"""Keys that somebody wrote into an agent's configuration: they are never stored, and put back from where they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+_SECRET_NAME = re.compile(r"auth|key|token|cookie|secret|password|credential|signature", re.IGNORECASE)
+_SENT = {"headers", "query", "env", "environment"}
+"""Below these, a name that sounds like a secret is enough; elsewhere it must be one (`key_path` is none)."""
+_PLAIN_NAME = re.compile(r"(api[_-]?)?key|((access|auth|bearer)[_-]?)?token|secret|password|authorization", re.I)
+_REFERENCE = re.compile(r"\$\{[^}]*\}")
+
+Place = tuple[str, ...]
+"""Keys, and numbers of lists as text, from the configuration's top."""
+
+
+def without_keys(config: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Place, ...]]:
+    """The configuration with null for the keys that are written in it, and the places of those.
+
+    A text with `${VAR}` in it is kept: it says where a key is, not what it is.
+    """
+    taken: list[Place] = []
+    made: dict[str, Any] = _without(config, (), False, taken)
+    return made, tuple(taken)
+
+
+def put_back(config: Mapping[str, Any], taken: tuple[Place, ...], source: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The configuration with what `source` has at these places; None where it has nothing at one of them."""
+    made: Any = _copied(config)
+    for path in taken:
+        found: Any = source
+        for name in path:
+            found = _step(found, name)
+        place: Any = made
+        for name in path[:-1]:
+            place = _step(place, name)
+        if found is None or place is None:
+            return None
+        if isinstance(place, list):
+            place[int(path[-1])] = found
+        else:
+            place[path[-1]] = found
+    return dict(made)
+
+
+def _without(value: Any, path: Place, sent: bool, taken: list[Place]) -> Any:
+    if isinstance(value, Mapping):
+        below = sent or bool(path and path[-1].casefold() in _SENT)
+        return {str(key): _without(one, (*path, str(key)), below, taken) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without(one, (*path, str(number)), sent, taken) for number, one in enumerate(value)]
+    if isinstance(value, str) and path and _is_key(path[-1], value, sent):
+        taken.append(path)
+        return None
+    return value
+
+
+def _is_key(name: str, value: str, sent: bool) -> bool:
+    if not value or _REFERENCE.search(value):
+        return False
+    if "://" in value:
+        try:
+            if urlsplit(value).password:
+                return True
+        except ValueError:
+            return False
+    return bool(_SECRET_NAME.search(name) if sent else _PLAIN_NAME.fullmatch(name))
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(one) for key, one in value.items()}
+    return [_copied(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _step(value: Any, name: str) -> Any:
+    if isinstance(value, Mapping):
+        return value.get(name)
+    if isinstance(value, list | tuple) and name.isdigit() and int(name) < len(value):
+        return value[int(name)]
+    return None
