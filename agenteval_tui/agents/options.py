@@ -12,6 +12,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agenteval_tui.text.problems import AgentevalError
 
 
+class PriceOption(BaseModel):
+    """What the tokens of an agent's model cost, in US dollars per million."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    input: float = Field(ge=0, allow_inf_nan=False, description="Tokens of the request.")
+    output: float = Field(ge=0, allow_inf_nan=False, description="Tokens of the answer, reasoning included.")
+    cached: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Tokens read from the server's cache. Default: as `input`."
+    )
+    cache_write: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Tokens written into the server's cache. Default: as `input`."
+    )
+
+
 class AgentOptions(BaseModel):
     """What every kind takes. A kind's own model adds to it; unknown options are errors."""
 
@@ -22,6 +37,9 @@ class AgentOptions(BaseModel):
     concurrency: int | None = Field(None, ge=1, description="How many runs may use this agent at once.")
     max_attempts: int | None = Field(
         None, ge=1, le=20, description="How often a run is tried when its failure may pass by itself. Default 3."
+    )
+    price: PriceOption | None = Field(
+        None, description="What its tokens cost, in US dollars per million. Wins over every prices.yaml."
     )
 
 
