@@ -22,6 +22,10 @@ BUILT_IN = {
     "demo": "agenteval_tui.agents.demo:DemoAgent",
     "replay": "agenteval_tui.agents.replay:ReplayAgent",
     "openai": "agenteval_tui.agents.openai_chat:OpenAIChatAgent",
+    "anthropic": "agenteval_tui.agents.anthropic_messages:AnthropicAgent",
+    "http": "agenteval_tui.agents.http_agent:HttpAgent",
+    "command": "agenteval_tui.agents.command:CommandAgent",
+    "python": "agenteval_tui.agents.python_agent:PythonAgent",
 }
 
 # Where their options are: these modules load neither the shop nor a network, so that checking a suite is quick.
@@ -29,6 +33,10 @@ _OPTIONS = {
     "demo": "agenteval_tui.agents.demo_options:DemoOptions",
     "replay": "agenteval_tui.agents.replay_options:ReplayOptions",
     "openai": "agenteval_tui.agents.openai_options:OpenAIOptions",
+    "anthropic": "agenteval_tui.agents.anthropic_options:AnthropicOptions",
+    "http": "agenteval_tui.agents.http_options:HttpOptions",
+    "command": "agenteval_tui.agents.command_options:CommandOptions",
+    "python": "agenteval_tui.agents.python_options:PythonOptions",
 }
 
 

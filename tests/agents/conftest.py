@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest
 from agenteval_tui.agents.record import Recorder

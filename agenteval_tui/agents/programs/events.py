@@ -1,0 +1,148 @@
+"""Events as programs of others write them, made into ours. The shape: docs/schemas/agent-event.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from agenteval_tui.agents.interface import (
+    AgentEvent,
+    Done,
+    Failed,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+    ToolCallFinished,
+    ToolCallStarted,
+    TurnEnded,
+    UsageReported,
+)
+from agenteval_tui.transcripts.model import RunError, Usage
+
+TYPES = ("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error")
+
+_USAGE = {
+    "input_tokens": ("input_tokens", "prompt_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens"),
+    "cached_tokens": ("cached_tokens",),
+    "reasoning_tokens": ("reasoning_tokens",),
+}
+
+
+class EventError(Exception):
+    """An event is not as it should be; the text says how."""
+
+
+def is_event(value: Any) -> bool:
+    """Whether a JSON value is meant as an event."""
+    return isinstance(value, Mapping) and value.get("type") in TYPES
+
+
+class EventReader:
+    """Reads the events of one run. `ended` is true after `done` or `error`: what follows does not count."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._calls = 0
+        self._open: dict[int, str] = {}  # calls without a result: key -> id
+        self._read: dict[str, Callable[[Mapping[str, Any]], list[AgentEvent]]] = {
+            "text": lambda event: [TextDelta(_text(event, "text"))],
+            "reasoning": lambda event: [ReasoningDelta(_text(event, "text"))],
+            "tool_call": self._call,
+            "tool_result": self._result,
+            "message_end": lambda event: [TurnEnded()],
+            "usage": lambda event: [UsageReported(usage_of(event))],
+            "done": self._done,
+            "error": self._error,
+        }
+
+    def read(self, event: Any) -> list[AgentEvent]:
+        """What one event means. Raises `EventError` for what is none."""
+        if not isinstance(event, Mapping):
+            raise EventError("an event is a JSON object with `type`")
+        kind = event.get("type")
+        if kind not in self._read:
+            near = get_close_matches(str(kind), TYPES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"types: {', '.join(TYPES)}"
+            said = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
+            raise EventError(f"{said}; {hint}")
+        return self._read[kind](event)
+
+    def _call(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        name = _text(event, "name")
+        key = self._calls
+        self._calls += 1
+        call_id = event.get("id")
+        call_id = f"call_{key + 1}" if call_id is None else _clean(str(call_id))
+        self._open[key] = call_id
+        arguments = event.get("arguments", "")
+        text = arguments if isinstance(arguments, str) else _json(arguments)
+        return [ToolCallStarted(key, call_id, name), ToolArgumentsDelta(key, _clean(text))]
+
+    def _result(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        call_id = event.get("id")
+        fits = [key for key, known in self._open.items() if call_id is None or known == str(call_id)]
+        if not fits:
+            which = "" if call_id is None else f" {call_id!r}"
+            raise EventError(f"a tool_result answers the call{which}, which was not made or has its result")
+        self._open.pop(fits[0])
+        error = event.get("error", False)
+        result = event.get("result")
+        if result is None and isinstance(error, str):
+            result = error
+        text = "" if result is None else result if isinstance(result, str) else _json(result)
+        took = event.get("duration_ms")
+        duration = float(took) if isinstance(took, int | float) and not isinstance(took, bool) and took >= 0 else None
+        return [ToolCallFinished(fits[0], _clean(text), bool(error), duration)]
+
+    def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        self.ended = True
+        return [Done(_clean(str(event.get("finish_reason") or "stop")), _clean(str(event.get("model") or "")))]
+
+    def _error(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        self.ended = True
+        message = _text(event, "message") or "the agent gave no reason"
+        wait = event.get("retry_after_s")
+        wait_s = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
+        error = RunError(str(event.get("kind") or "agent"), message, _clean(str(event.get("mend") or "")))
+        return [Failed(error, event.get("retry") is True, wait_s)]
+
+
+def usage_of(event: Mapping[str, Any]) -> Usage:
+    """Tokens and cost as an event, or an OpenAI-like server, says them."""
+    found: dict[str, Any] = {}
+    for name, spellings in _USAGE.items():
+        for spelling in spellings:
+            count = event.get(spelling)
+            if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+                found[name] = count
+    cost = event.get("cost")
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf"):
+        found["cost"] = float(cost)
+    return Usage(**found)
+
+
+def _text(event: Mapping[str, Any], key: str) -> str:
+    value = event.get(key)
+    if not isinstance(value, str):
+        found = "has no" if value is None else "needs a text as"
+        raise EventError(f"an event of type {event['type']!r} {found} `{key}`")
+    return _clean(value)
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        raise EventError("a value is nested too deeply") from None
+
+
+def _clean(text: str) -> str:
+    """Half of a surrogate pair, which JSON may hold, is no text that can be stored."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -1,0 +1,154 @@
+"""A function's parameters as a JSON Schema. Runs in the child: needs only the standard library, knows pydantic."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+import re
+import typing
+from typing import Any
+
+_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean", list: "array", tuple: "array", set: "array",
+          dict: "object", type(None): "null"}  # fmt: skip
+
+
+def describe(function: Any) -> Any:
+    """{"name", "description", "parameters"}: what a model is told of it."""
+    text = inspect.getdoc(function) or ""
+    summary, said = _docstring(text)
+    properties, required, more = {}, [], False
+    hints = _hints(function)
+    for one in inspect.signature(function).parameters.values():
+        if one.kind is one.VAR_KEYWORD:
+            more = True
+        if one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+            continue
+        if one.kind is one.POSITIONAL_ONLY:
+            raise TypeError(f"its parameter {one.name!r} can't be given by name")
+        schema = schema_of(hints.get(one.name, one.annotation))
+        if one.name in said:
+            schema.setdefault("description", said[one.name])
+        if one.default is one.empty:
+            required.append(one.name)
+        elif isinstance(one.default, (str, int, float, bool)):
+            schema["default"] = one.default
+        properties[one.name] = schema
+    parameters: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+    if not more:
+        parameters["additionalProperties"] = False
+    return {"name": getattr(function, "__name__", ""), "description": summary, "parameters": parameters}
+
+
+def converted(function: Any, arguments: Any) -> Any:
+    """Arguments from JSON as the function's annotations want them: models, dataclasses and enums are made."""
+    made = dict(arguments)
+    hints = _hints(function)
+    for name, value in arguments.items():
+        wanted = hints.get(name)
+        if typing.get_origin(wanted) is not None:
+            wanted = _without_none(wanted)
+        if not isinstance(wanted, type):
+            continue
+        if hasattr(wanted, "model_validate"):
+            made[name] = wanted.model_validate(value)
+        elif dataclasses.is_dataclass(wanted) and isinstance(value, dict):
+            made[name] = wanted(**value)
+        elif issubclass(wanted, enum.Enum):
+            made[name] = wanted(value)
+    try:
+        inspect.signature(function).bind(**made)
+    except TypeError as error:
+        raise TypeError(f"wrong arguments: {error}") from None
+    except ValueError:  # a function written in C
+        pass
+    return made
+
+
+def schema_of(kind: Any) -> Any:
+    """The JSON Schema of an annotation; {} where it says nothing that can be said."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin is not None and hasattr(kind, "__metadata__"):  # Annotated
+        schema = schema_of(inner[0])
+        for note in kind.__metadata__:
+            text = note if isinstance(note, str) else getattr(note, "description", None)
+            if isinstance(text, str):
+                schema["description"] = text
+        return schema
+    if getattr(origin, "__name__", "") == "Literal" or origin is getattr(typing, "Literal", 0):
+        return {"enum": list(inner)}
+    if origin is typing.Union or type(kind).__name__ == "UnionType":
+        options = [schema_of(one) for one in inner]
+        if all(set(one) == {"type"} and isinstance(one["type"], str) for one in options):
+            return {"type": [one["type"] for one in options]}
+        return {"anyOf": options}
+    if origin is tuple and inner and inner[-1] is not Ellipsis:
+        return {"type": "array", "minItems": len(inner), "maxItems": len(inner)}
+    base = origin or kind
+    if not isinstance(base, type):
+        return {}
+    if hasattr(base, "model_json_schema"):
+        return base.model_json_schema()
+    if issubclass(base, enum.Enum):
+        return {"enum": [one.value for one in base]}
+    if dataclasses.is_dataclass(base):
+        hints = _hints(base)
+        fields = dataclasses.fields(base)
+        missing = dataclasses.MISSING
+        return {
+            "type": "object",
+            "properties": {one.name: schema_of(hints.get(one.name)) for one in fields},
+            "required": [one.name for one in fields if one.default is missing and one.default_factory is missing],
+        }
+    if issubclass(base, dict) and getattr(base, "__annotations__", None):  # a TypedDict
+        return {
+            "type": "object",
+            "properties": {name: schema_of(one) for name, one in _hints(base).items()},
+            "required": sorted(getattr(base, "__required_keys__", ())),
+        }
+    for known, name in _NAMES.items():
+        if base is known or (name not in ("boolean", "integer") and issubclass(base, known)):
+            schema = {"type": name}
+            if name == "array" and inner and inner[0] is not Ellipsis:
+                schema["items"] = schema_of(inner[0])
+            return schema
+    names = {one.__name__ for one in base.__mro__}
+    if names & {"Mapping", "MutableMapping"}:
+        return {"type": "object"}
+    if names & {"Sequence", "Iterable", "Set"}:
+        return {"type": "array", "items": schema_of(inner[0])} if inner else {"type": "array"}
+    return {}
+
+
+def _without_none(kind: Any) -> Any:
+    rest = [one for one in typing.get_args(kind) if one is not type(None)]
+    union = typing.get_origin(kind) is typing.Union or type(kind).__name__ == "UnionType"
+    return rest[0] if union and len(rest) == 1 else kind
+
+
+def _hints(owner: Any) -> Any:
+    target = owner if inspect.isfunction(owner) or inspect.ismethod(owner) or inspect.isclass(owner) else owner.__call__
+    try:
+        return typing.get_type_hints(target, include_extras=True)
+    except TypeError:  # Python 3.8 has no extras
+        try:
+            return typing.get_type_hints(target)
+        except Exception:
+            return {}
+    except Exception:  # a name in an annotation that is not there when the program runs
+        return {}
+
+
+def _docstring(text: Any) -> Any:
+    """The part of a docstring before its parameters, and what it says of each (Google's, NumPy's and Sphinx' forms)."""
+    said = {}
+    for name, words in re.findall(r":param (?:[\w\[\], ]+ )?(\w+):\s*(.+)", text):
+        said[name] = words.strip()
+    head = re.split(r"\n\s*(?::param|:return|Args:|Arguments:|Parameters:?\n|Returns:?\n|Raises:)", text, maxsplit=1)[0]
+    block = re.search(r"\n(?:Args|Arguments|Parameters):?\s*\n(?:-+\n)?((?:.*\n?)*)", text)
+    if block:
+        for name, words in re.findall(r"^\s+(\w+)\s*(?:\([^)]*\))?:\s*(.+)$", block.group(1), re.MULTILINE):
+            said.setdefault(name, words.strip())
+        for name, words in re.findall(r"^(\w+)\s*:.*\n\s+(.+)$", block.group(1), re.MULTILINE):
+            said.setdefault(name, words.strip())
+    return head.strip(), said

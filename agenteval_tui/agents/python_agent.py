@@ -1,0 +1,170 @@
+"""The kind `python`: a function of the user's, in a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from agenteval_tui.agents.interface import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    CheckStep,
+    Done,
+    Failed,
+)
+from agenteval_tui.agents.options import read_options
+from agenteval_tui.agents.programs.events import EventError, EventReader
+from agenteval_tui.agents.programs.options import folder_of
+from agenteval_tui.agents.programs.ping import ping
+from agenteval_tui.agents.programs.python_host import HostError, PythonHost, RaisedError, start_host
+from agenteval_tui.agents.programs.request import request_document
+from agenteval_tui.agents.programs.words import how_it_ended, last_words, without_secrets
+from agenteval_tui.agents.python_options import PythonOptions
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import RunError
+
+
+class PythonAgent:
+    """Calls the function once for each request.
+
+    Each request has a process of its own, so that runs can't see what others left in globals; with `reuse` a process
+    goes on to the next run when one ended well, which saves the imports. There are never more processes than runs at
+    once. Failures are of the kinds program (the process, or what the function raised), protocol, timeout, bad_request.
+    """
+
+    options_model = PythonOptions
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._options = read_options(PythonOptions, setup.name, setup.config)
+        self._places(self._options)
+        self._idle: dict[tuple[Any, ...], list[PythonHost]] = {}
+        self._closed = False
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One call of the function: its events as it gives them."""
+        options = self._options
+        try:
+            if request.config and request.config != self._setup.config:
+                options = read_options(PythonOptions, self._setup.name, request.config)
+            host = await self._host(options)
+        except AgentevalError as error:
+            yield Failed(RunError("program", error.what, error.mend))
+            return
+        well = False
+        try:
+            async with aclosing(self._call(host, request, options)) as events:
+                async for event in events:
+                    well = isinstance(event, Done)
+                    yield event
+        finally:
+            if well and options.reuse and host.alive and not self._closed:
+                self._idle.setdefault(_sort(options), []).append(host)
+            else:
+                await host.end(politely=well)
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Is the function there? Its module is imported for that. `thorough` asks it for an answer."""
+        options, began = self._options, time.perf_counter()
+        host: PythonHost | None = None
+        try:
+            host = await self._host(options)
+            await host.call("find", options.callable)
+        except AgentevalError as error:
+            steps = (CheckStep("reachable", False, error.what),)
+            return CheckReport(False, error.what, mend=error.mend, steps=steps)
+        except (HostError, RaisedError) as error:
+            said, mend = self._said(error, host, options) if host else (str(error), "")
+            return CheckReport(False, said, mend=mend, steps=(CheckStep("reachable", False, said),))
+        finally:
+            if host is not None:
+                await host.end(politely=True)
+        took = (time.perf_counter() - began) * 1000
+        reachable = CheckStep("reachable", True, f"{options.callable} is there", took)
+        if not thorough:
+            return CheckReport(True, reachable.message, took, steps=(reachable,))
+        return await ping(self, reachable)
+
+    async def close(self) -> None:
+        """End the processes that wait for another run."""
+        self._closed = True
+        waiting = [host for hosts in self._idle.values() for host in hosts]
+        self._idle.clear()
+        await asyncio.gather(*(host.end(politely=True) for host in waiting))
+
+    async def _host(self, options: PythonOptions) -> PythonHost:
+        waiting = self._idle.get(_sort(options), [])
+        while waiting:
+            host = waiting.pop()
+            if host.alive:
+                return host
+            await host.end()
+        folder = self._setup.base_dir.resolve()
+        path = self._places(options)
+        return await start_host(folder, self._env(options), interpreter=options.python, path=path)
+
+    def _places(self, options: PythonOptions) -> list[Any]:
+        return [folder_of(one, self._setup.base_dir, self._setup.trusted) for one in options.path]
+
+    def _env(self, options: PythonOptions) -> dict[str, str]:
+        return {**self._setup.env, **options.env}
+
+    async def _call(
+        self, host: PythonHost, request: AgentRequest, options: PythonOptions
+    ) -> AsyncGenerator[AgentEvent, None]:
+        reader = EventReader()
+        document = request_document(request, options.settings)
+        wait_s, what = options.timeouts.first_token, "gave no sign"
+        limit = int(options.max_reply_mb * 1_000_000)
+        done = Done()
+        try:
+            async with aclosing(host.events("agent", options.callable, limit=limit, request=document)) as answers:
+                while True:
+                    async with asyncio.timeout(wait_s):
+                        answer = await anext(answers)
+                    if "returned" in answer:
+                        break
+                    if reader.ended:
+                        continue  # it said that it was done; its process is free once it returns
+                    for event in reader.read(answer["event"]):
+                        if isinstance(event, Done):
+                            done = event
+                            continue
+                        yield event
+                        if isinstance(event, Failed):
+                            return
+                    wait_s, what = options.timeouts.silence, "was silent"
+            yield done
+        except TimeoutError:
+            said = f"{options.callable} {what} for {wait_s:g} s"
+            words = last_words(host.program.stderr, self._env(options))
+            mend = "raise `timeouts`, or look at what it waits for"
+            yield Failed(RunError("timeout", said + (f": {words}" if words else ""), mend))
+        except EventError as error:
+            mend = "see docs/agents.md for what a function may give"
+            yield Failed(RunError("protocol", f"{options.callable} gave what is no event: {error}", mend))
+        except (HostError, RaisedError) as error:
+            said, mend = self._said(error, host, options)
+            yield Failed(RunError("program", said, mend))
+
+    def _said(self, error: Exception, host: PythonHost, options: PythonOptions) -> tuple[str, str]:
+        env = self._env(options)
+        if isinstance(error, RaisedError):
+            said, mend = f"{options.callable} raised {error}", ""
+            if "ModuleNotFoundError" in str(error):
+                mend = "put it beside the suite, name its folder in `path`, or an interpreter that has it in `python`"
+            return without_secrets(said, env), mend
+        code = host.program.returncode
+        ended = str(error) if code is None else f"{error}, its process {how_it_ended(code)}"
+        words = last_words(host.program.stderr, env)
+        return f"{options.callable} {ended}" + (f": {words}" if words else ""), ""
+
+
+def _sort(options: PythonOptions) -> tuple[Any, ...]:
+    """What processes that can serve the same requests have in common."""
+    return (options.callable, options.python, tuple(options.path), tuple(sorted(options.env.items())))

@@ -1,0 +1,340 @@
+"""The kind `command` with real programs: what they are told, what they say, and every way to go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import executable, lives, script, until
+
+from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.registry import make_agent, option_problems
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
+
+from .conftest import Run
+
+EVENTS = r"""
+import json, sys
+def say(**event): print(json.dumps(event), flush=True)
+asked = json.load(sys.stdin)
+say(type="reasoning", text="hm")
+say(type="text", text="Looking. ")
+say(type="tool_call", id="a", name="find", arguments={"q": asked["prompt"]})
+say(type="tool_call", id="a", name="find", arguments='{"q": ')
+say(type="tool_result", id="a", result={"n": 1}, duration_ms=5)
+say(type="tool_result", id="a", error="no such thing")
+say(type="text", text="Done.")
+say(type="usage", input_tokens=3, output_tokens=2, cost=0.5)
+say(type="usage", prompt_tokens=1)
+say(type="done", model="m", finish_reason="length")
+print("this does not count")
+sys.exit(4)
+"""
+
+
+def command(*words: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "command", "command": list(words), **more}
+
+
+def python(code: str, **more: Any) -> dict[str, Any]:
+    return command(sys.executable, "-c", code, **more)
+
+
+def failure(ran: Any) -> RunError:
+    assert isinstance(ran.events[-1], Failed)
+    assert sum(isinstance(event, Done | Failed) for event in ran.events) == 1
+    return ran.events[-1].error
+
+
+async def test_events_become_a_transcript(run_agent: Run, tmp_path: Path) -> None:
+    ran = await run_agent(command(*script(tmp_path, EVENTS)), "what?")
+    transcript = ran.transcript
+    assert transcript.error is None
+    assert (transcript.final_output, transcript.model, transcript.finish_reason) == ("Done.", "m", "length")
+    assert [message.role for message in transcript.messages] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert transcript.messages[1].reasoning == "hm"
+    first, second = transcript.tool_calls
+    assert (first.arguments, first.result, first.status, first.duration_ms) == ({"q": "what?"}, '{"n": 1}', "ok", 5)
+    assert (second.arguments, second.malformed, second.result, second.status) == (
+        '{"q": ', True, "no such thing", "error"
+    )  # fmt: skip
+    assert transcript.usage == Usage(4, 2, cost=0.5)
+
+
+async def test_the_request_holds_all_there_is(run_agent: Run) -> None:
+    calls = (ToolCall("c", "f", {"x": 1}, "r"),)
+    messages = (
+        Message("user", "one"),
+        Message("assistant", "", tool_calls=(0,)),
+        Message("tool", "r", tool_call=0),
+        Message("user", "grüß ✓\x00"),
+    )
+    ran = await run_agent(
+        python("import sys; print('The request: ' + sys.stdin.read())", settings={"temperature": 0.5}, env={"K": "x"}),
+        messages=messages, tool_calls=calls, context={"input_data": [1]}, test_id="t", repetition=2, seed=7, run="r",
+        turn=2,
+    )  # fmt: skip
+    said = json.loads(ran.transcript.final_output.removeprefix("The request: "))
+    assert said == {
+        "version": 1,
+        "prompt": "grüß ✓\x00",
+        "messages": [
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "content": "", "tool_calls": [
+                {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}]},
+            {"role": "tool", "content": "r", "tool_call_id": "c"},
+            {"role": "user", "content": "grüß ✓\x00"},
+        ],
+        "context": {"input_data": [1]},
+        "config": {"temperature": 0.5},
+        "test": "t", "repetition": 2, "seed": 7, "run": "r", "turn": 2,
+    }  # fmt: skip
+
+
+async def test_a_text_in_a_text_out(run_agent: Run, tmp_path: Path) -> None:
+    ran = await run_agent(command("cat", input="text"), 'say "{hi}"\n')
+    assert ran.transcript.final_output == 'say "{hi}"\n'
+    executable(tmp_path / "agent.sh", '#!/bin/sh\nread line; echo "$GREETING $line from $(basename "$PWD")"')
+    (tmp_path / "sub").mkdir()
+    config = {
+        "kind": "command",
+        "command": "../agent.sh 'a b'",
+        "input": "text",
+        "env": {"GREETING": "ho"},
+        "cwd": "sub",
+    }
+    assert (await run_agent(config, "you")).transcript.final_output == "ho you from sub\n"
+    config = {"kind": "command", "command": "cat | tr a-z A-Z", "shell": True, "input": "text"}
+    assert (await run_agent(config, "loud")).transcript.final_output == "LOUD"
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("print('{not json')", "{not json\n"),
+        ("print('{\"answer\": 1}')", '{"answer": 1}\n'),
+        ('print(); print(\'{"type": "text", "text": "x"}\', end=\'\')', "x"),
+        ('print(\'\ufeff{"type": "text", "text": "x"}\')', "x"),
+        ('print(\'{"type": "text", "text": "\\\\ud800 x\\\\u0000"}\')', "\ufffd x\x00"),
+        ("", ""),
+        ("print()", "\n"),
+    ],
+)
+async def test_which_form_the_output_has_is_seen_from_its_first_line(run_agent: Run, code: str, answer: str) -> None:
+    ran = await run_agent(python(f"import sys; sys.stdout.reconfigure(encoding='utf-8'); {code}"))
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, answer)
+
+
+async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
+    code = "import os; os.write(1, b'first'); open('go').read(); os.write(1, b'second')"
+    os.mkfifo(tmp_path / "go")
+    agent = make_agent("a", python(code), base_dir=tmp_path, env={})
+    events = agent.run(AgentRequest((Message("user", "x"),)))
+    assert await anext(events) == TextDelta("first")
+    await asyncio.to_thread((tmp_path / "go").write_text, "go")
+    assert [event async for event in events] == [TextDelta("second"), Done()]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "said"),
+    [
+        ("import sys; print('part'); sys.exit('it is\\nbroken')", "program", "exit code 1: it is broken"),
+        ("import os; os.kill(os.getpid(), 9)", "program", "ended by the signal SIGKILL"),
+        ('print(\'{"type": "text", "text": "x"}\'); print(\'{"type": "te\', end=\'\')', "protocol", "line, 2, is cut"),
+        ('print(\'{"type": "text", "text": "x"}\'); print(\'oops\')', "protocol", "line 2 of its output is no event"),
+        ('print(\'{"type": "text", "text": "x"}\'); print(\'{"type": "txt"}\')', "protocol", "did you mean 'text'?"),
+        ('print(\'{"type": "tool_result", "id": "q"}\')', "protocol", "the call 'q', which was not made"),
+        ('print(\'{"type": "text"}\')', "protocol", "an event of type 'text' has no `text`"),
+        ('print(\'{"type": "error", "message": "no luck", "kind": "mine"}\')', "mine", "no luck"),
+        ("import time; print('x', flush=True); time.sleep(100)", "timeout", "was silent for 0.7 s"),
+    ],
+)
+async def test_what_goes_wrong_is_said(run_agent: Run, code: str, kind: str, said: str) -> None:
+    ran = await run_agent(python(code, timeouts={"silence": 0.7}))
+    error = failure(ran)
+    assert (error.kind, said in error.message) == (kind, True), error
+
+
+async def test_a_line_that_is_cut_off_because_the_program_fell_is_the_lesser_news(run_agent: Run) -> None:
+    code = 'import sys; print(\'{"type": "text", "text": "x"}\'); print(\'{"ty\', end=\'\'); sys.exit(\'fell\')'
+    error = failure(await run_agent(python(code)))
+    assert (error.kind, "exit code 1: fell" in error.message) == ("program", True)
+
+
+async def test_events_are_asked_for_and_text_comes(run_agent: Run) -> None:
+    error = failure(await run_agent(python("print('hello')", output="jsonl")))
+    assert "line 1 of its output is no event" in error.message
+    assert "standard error" in error.mend
+    ran = await run_agent(python('print(\'{"type": "text", "text": "x"}\')', output="text"))
+    assert ran.transcript.final_output == '{"type": "text", "text": "x"}\n'
+
+
+async def test_a_program_that_gives_no_sign(run_agent: Run) -> None:
+    error = failure(await run_agent(command("sleep", "100", timeouts={"first_token": 0.2})))
+    assert (error.kind, error.message) == ("timeout", "sleep gave no sign for 0.2 s")
+
+
+async def test_more_input_than_a_pipe_holds(run_agent: Run) -> None:
+    text = "x" * 3_000_000
+    ran = await run_agent(python("import sys; print(len(sys.stdin.read()))", input="text"), text)
+    assert ran.transcript.final_output == "3000000\n"
+
+
+@pytest.mark.parametrize("code", ["import os; os.close(0); print('ok')", "print('ok')"])
+async def test_a_program_that_does_not_read_its_input(run_agent: Run, code: str) -> None:
+    ran = await run_agent(python(code), "x" * 3_000_000)
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, "ok\n")
+
+
+@pytest.mark.parametrize("output", ["auto", "jsonl", "text"])
+async def test_a_flood_is_bounded(run_agent: Run, output: str) -> None:
+    code = "import os; b = b'{' * 65536\nfor _ in range(1600): os.write(1, b)"
+    ran = await run_agent(python(code, output=output, max_reply_mb=0.5))
+    error = failure(ran)
+    assert "wrote more than 0.5 MB" in error.message
+    assert len(ran.transcript.final_output) <= 500_000
+
+
+async def test_a_flood_of_errors_is_bounded_and_its_end_is_kept(run_agent: Run) -> None:
+    code = "import os, sys\nfor _ in range(800): os.write(2, b'y' * 65536)\nsys.exit('the end')"
+    error = failure(await run_agent(python(code)))
+    assert error.message.endswith("the end")
+    assert len(error.message) < 600
+
+
+async def test_garbage_is_text(run_agent: Run) -> None:
+    code = "import os; os.write(1, bytes(range(256)) * 40)"
+    ran = await run_agent(python(code))
+    assert ran.transcript.error is None
+    assert ran.transcript.final_output == (bytes(range(256)) * 40).decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "mend"),
+    [
+        (["./absent.sh"], "there is no program ./absent.sh", "looked for in"),
+        (["no-such-program-xyz"], "no program 'no-such-program-xyz' in PATH", "install"),
+        (["plain.sh"], "no program 'plain.sh' in PATH", "write ./plain.sh"),
+        (["./plain.sh"], "./plain.sh is not executable", "chmod +x"),
+        (["./blank"], "no #! line", "#!/bin/sh"),
+        (["./odd"], "what its #! line names is not there", ""),
+        (["./folder"], "is a folder", ""),
+        (["sh", "a\0b"], "null byte", ""),
+    ],
+)
+async def test_what_can_not_be_started(run_agent: Run, tmp_path: Path, words: list[str], said: str, mend: str) -> None:
+    (tmp_path / "plain.sh").write_text("#!/bin/sh\n")
+    executable(tmp_path / "blank", "\x00\x01\x02")
+    executable(tmp_path / "odd", "#!/no/such/thing\n")
+    (tmp_path / "folder").mkdir()
+    error = failure(await run_agent(command(*words)))
+    assert (error.kind, said in error.message, mend in error.mend) == ("program", True, True), error
+
+
+async def test_secrets_in_last_words_are_hidden(run_agent: Run) -> None:
+    code = "import os, sys; sys.exit('bad key ' + os.environ['MY_API_KEY'])"
+    error = failure(await run_agent(python(code), env={"MY_API_KEY": "sk-1234567890"}))
+    assert error.message.endswith("bad key ***")
+
+
+STUBBORN = """
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+child.stdout.read(1)
+print(f"{os.getpid()} {child.pid}", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout", "closed"])
+async def test_a_stubborn_grandchild_does_not_outlive_the_run(tmp_path: Path, how: str) -> None:
+    config = command(*script(tmp_path, STUBBORN), timeouts={"silence": 0.1} if how == "timeout" else {})
+    agent = make_agent("a", config, base_dir=tmp_path, env={})
+    pids: list[int] = []
+
+    async def run() -> None:
+        events = agent.run(AgentRequest((Message("user", "x"),)))
+        async for event in events:
+            if isinstance(event, TextDelta):
+                pids.extend(int(one) for one in event.text.split())
+                if how == "closed":
+                    await events.aclose()  # type: ignore[attr-defined]
+
+    task = asyncio.create_task(run())
+    await until(lambda: len(pids) == 2 or task.done(), "the program's start")
+    if how == "cancel":
+        assert all(lives(pid) for pid in pids)
+        task.cancel()
+    await asyncio.wait([task])
+    assert len(pids) == 2
+    await until(lambda: not any(lives(pid) for pid in pids), "the end of both processes")
+
+
+async def test_what_a_program_leaves_behind_ends_with_it(run_agent: Run) -> None:
+    code = "import subprocess; p = subprocess.Popen(['sleep', '600']); print(p.pid)"
+    ran = await run_agent(python(code))
+    assert ran.transcript.error is None
+    await until(lambda: not lives(int(ran.transcript.final_output)), "the end of what was left behind")
+
+
+async def test_a_process_that_left_the_group_does_not_hold_up_the_run(run_agent: Run) -> None:
+    code = "import subprocess; p = subprocess.Popen(['sleep', '30'], start_new_session=True); print(p.pid)"
+    ran = await run_agent(python(code))
+    assert ran.transcript.error is None
+    os.kill(int(ran.transcript.final_output), 9)
+
+
+async def test_many_at_once(tmp_path: Path) -> None:
+    agent = make_agent("a", command("cat", input="text"), base_dir=tmp_path, env={})
+
+    async def one(number: int) -> str:
+        events = [event async for event in agent.run(AgentRequest((Message("user", str(number)),)))]
+        return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+    assert await asyncio.gather(*(one(n) for n in range(30))) == [str(n) for n in range(30)]
+
+
+async def test_the_check_says_what_is_there(tmp_path: Path) -> None:
+    agent = make_agent("a", command("cat", input="text"), base_dir=tmp_path, env={})
+    report = await agent.check()
+    assert (report.ok, [step.name for step in report.steps]) == (True, ["reachable"])
+    report = await agent.check(thorough=True)
+    assert report.ok
+    assert "answers 'ping' with 'ping'" in report.message
+    assert [(step.name, step.ok) for step in report.steps] == [("reachable", True), ("streams", None), ("tools", None)]
+    report = await make_agent("a", command("./absent"), base_dir=tmp_path, env={}).check(thorough=True)
+    assert (report.ok, report.steps[0].ok) == (False, False)
+    report = await make_agent("a", command("false"), base_dir=tmp_path, env={}).check(thorough=True)
+    assert not report.ok
+    assert "exit code 1" in report.message
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "option `command` is missing"),
+        ({"command": []}, "`command` is empty"),
+        ({"command": " "}, "`command` is empty"),
+        ({"command": "a 'b"}, "can't be split into words"),
+        ({"command": ["a"], "shell": True}, "not a list"),
+        ({"command": "a", "input": "xml"}, "option `input` must be 'json' or 'text'"),
+        ({"command": "a", "timeouts": {"connect": 1}}, "unknown option `timeouts.connect`"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], said: str) -> None:
+    problems = option_problems("a", {"kind": "command", **options})
+    assert len(problems) == 1
+    assert said in problems[0][1]
+
+
+def test_the_folder_may_not_be_outside(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError, match="outside of the suite's folder"):
+        make_agent("a", command("ls", cwd=".."), base_dir=tmp_path, env={})

@@ -1,0 +1,278 @@
+"""The kind `python`: what a function is called with, what it may give, and that runs do not see each other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import venv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import lives, until
+
+from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.registry import make_agent, option_problems
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
+
+from .conftest import Run
+
+MODULE = r"""
+import asyncio, dataclasses, json, os, sys, time
+
+def text(prompt): return "Hi " + prompt
+def question(what, *, seed): return f"{what} {seed}"
+async def later(messages): await asyncio.sleep(0); return messages[-1]["content"]
+def whole(request): return json.dumps(request)
+def two(prompt, context, config, turn=0, other=5): return json.dumps([prompt, context, config, turn, other])
+def needs(prompt, database): return "x"
+def pieces(prompt):
+    yield "a"
+    yield {"type": "tool_call", "id": "1", "name": "f", "arguments": {"x": 1}}
+    yield {"type": "tool_result", "id": "1", "result": 2}
+    yield "b"
+    return {"type": "usage", "input_tokens": 5}
+async def flow(prompt):
+    yield "a"
+    await asyncio.sleep(0)
+    yield {"type": "done", "model": "m"}
+    yield "not counted"
+def openai(prompt): return {"role": "assistant", "content": "ok", "tool_calls": [
+    {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1}"}}]}
+def conversation(messages): return {"messages": [{"role": "system", "content": "Be brief."}, *messages,
+    {"type": "ai", "content": "", "tool_calls": [{"name": "f", "args": {"x": 1}, "id": "1", "type": "tool_call"}]},
+    {"type": "tool", "content": "2", "tool_call_id": "1", "status": "error"},
+    {"type": "ai", "content": [{"type": "text", "text": "ok"}],
+     "usage_metadata": {"input_tokens": 3, "output_tokens": 1}}]}
+def completion(prompt): return {"choices": [{"message": {"content": "ok"}, "finish_reason": "length"}], "model": "m",
+    "usage": {"prompt_tokens": 3}}
+@dataclasses.dataclass
+class Answer:
+    output: str
+    cost: float = 0.5
+def dataclass(prompt): return Answer("ok")
+class Model:
+    def __init__(self, **fields): self.fields = fields
+    def model_dump(self, mode): return self.fields
+def model(prompt): return Model(city="Bern")
+class Agent:
+    def run(self, prompt): return Model(final_output="ok")
+    def __call__(self, prompt): return {"answer": "ok", "tool_calls": [{"name": "f", "args": {"x": 1}, "result": [2]}]}
+agent = Agent()
+def number(prompt): return 42
+def nothing(prompt): print("said"); return None
+def odd(prompt): return object()
+def event(prompt): yield {"type": "tool_result", "id": "x"}
+def raises(prompt): raise KeyError("x")
+def leaves(prompt): sys.exit("gone")
+def dies(prompt): sys.stderr.write("last words"); sys.stderr.flush(); os._exit(7)
+def half(prompt):
+    yield "a"
+    raise ValueError("no more")
+def sleeps(prompt): time.sleep(600)
+def reads(prompt): return repr(sys.stdin.read())
+def flood(prompt):
+    while True: yield "x" * 100_000
+def environment(prompt): return os.environ["MINE"] + os.path.basename(os.getcwd())
+count = 0
+def counts(prompt):
+    global count
+    count += 1
+    return f"{os.getpid()} {count}"
+async def keeps(prompt):
+    import subprocess
+    child = subprocess.Popen(["sleep", "600"])
+    yield f"{os.getpid()} {child.pid}"
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _module(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MODULE, encoding="utf-8")
+
+
+def python(name: str, **more: Any) -> dict[str, Any]:
+    return {"kind": "python", "callable": f"mine:{name}", **more}
+
+
+def failure(ran: Any) -> RunError:
+    assert isinstance(ran.events[-1], Failed)
+    assert sum(isinstance(event, Done | Failed) for event in ran.events) == 1
+    return ran.events[-1].error
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("text", "Hi hello"),
+        ("question", "hello 7"),
+        ("later", "hello"),
+        ("two", '["hello", {"a": 1}, {"b": 2}, 3, 5]'),
+        ("dataclass", "ok"),
+        ("model", '{"city": "Bern"}'),
+        ("agent.run", "ok"),
+        ("number", "42"),
+        ("nothing", ""),
+        ("reads", "''"),
+    ],
+)
+async def test_what_it_is_called_with_and_returns(run_agent: Run, name: str, answer: str) -> None:
+    ran = await run_agent(python(name, settings={"b": 2}), context={"a": 1}, seed=7, turn=3)
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, answer)
+
+
+@pytest.mark.parametrize("name", ["pieces", "conversation", "openai", "agent"])
+async def test_tool_calls_are_seen(run_agent: Run, name: str) -> None:
+    ran = await run_agent(python(name))
+    assert ran.transcript.error is None
+    (call,) = ran.transcript.tool_calls
+    assert (call.name, call.arguments) == ("f", {"x": 1})
+    result = {"pieces": "2", "conversation": "2", "openai": None, "agent": "[2]"}[name]
+    status = {"conversation": "error", "openai": "pending"}.get(name, "ok")
+    assert (call.result, call.status) == (result, status)
+    assert ran.transcript.final_output == ("b" if name == "pieces" else "ok")
+    roles = [message.role for message in ran.transcript.messages]
+    assert roles == (["user", "assistant"] if name == "openai" else ["user", "assistant", "tool", "assistant"])
+
+
+async def test_usage_model_and_reason(run_agent: Run) -> None:
+    assert (await run_agent(python("pieces"))).transcript.usage == Usage(5)
+    assert (await run_agent(python("conversation"))).transcript.usage == Usage(3, 1)
+    transcript = (await run_agent(python("completion"))).transcript
+    assert (transcript.usage, transcript.model, transcript.finish_reason) == (Usage(3), "m", "length")
+    ran = await run_agent(python("flow"))
+    assert ran.events == [TextDelta("a"), Done("stop", "m")]
+
+
+async def test_a_conversation_with_earlier_calls(run_agent: Run) -> None:
+    messages = (
+        Message("user", "one"),
+        Message("assistant", "", tool_calls=(0,)),
+        Message("tool", "r", tool_call=0),
+        Message("assistant", "so"),
+        Message("user", "two"),
+    )
+    calls = (ToolCall("c", "f", {"x": 1}, "r"),)
+    ran = await run_agent(python("conversation"), messages=messages, tool_calls=calls)
+    assert len(ran.transcript.messages) == len(messages) + 3
+    said = json.loads((await run_agent(python("whole"), messages=messages, tool_calls=calls)).transcript.final_output)
+    assert (said["prompt"], said["messages"][1]["tool_calls"][0]["id"]) == ("two", "c")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("raises", "program", "mine:raises raised KeyError: 'x' (mine.py, line "),
+        ("leaves", "program", "mine:leaves raised SystemExit: gone"),
+        ("dies", "program", "ended without an answer, its process ended with exit code 7: last words"),
+        ("half", "program", "raised ValueError: no more"),
+        ("needs", "program", "is not given 'database'"),
+        ("absent", "program", "has no attribute 'absent'"),
+        ("odd", "program", "an agent can't give a object"),
+        ("event", "protocol", "the call 'x', which was not made"),
+        ("sleeps", "timeout", "mine:sleeps gave no sign for 0.3 s"),
+        ("flood", "program", "gave more than 1 MB"),
+    ],
+)
+async def test_what_goes_wrong_is_said(run_agent: Run, name: str, kind: str, said: str) -> None:
+    error = failure(
+        await run_agent(python(name, timeouts={"first_token": 0.3 if name == "sleeps" else 60}, max_reply_mb=1))
+    )
+    assert (error.kind, said in error.message) == (kind, True), error
+
+
+async def test_a_module_that_is_not_there(run_agent: Run) -> None:
+    error = failure(await run_agent({"kind": "python", "callable": "absent:f"}))
+    assert "No module named 'absent'" in error.message
+    assert "`path`" in error.mend
+    error = failure(await run_agent(python("text", python="no-such-python")))
+    assert "no program 'no-such-python'" in error.message
+
+
+async def test_its_surroundings(run_agent: Run, tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "deep.py").write_text("from mine import text as f")
+    ran = await run_agent({"kind": "python", "callable": "deep:f", "path": ["lib"]})
+    assert ran.transcript.final_output == "Hi hello"
+    ran = await run_agent(python("environment", env={"MINE": "x/"}))
+    assert ran.transcript.final_output == f"x/{tmp_path.name}"
+
+
+async def test_another_interpreter(run_agent: Run, tmp_path: Path) -> None:
+    venv.create(tmp_path / "own", symlinks=True)
+    (tmp_path / "where.py").write_text("import sys\ndef f(prompt): return sys.prefix")
+    ran = await run_agent({"kind": "python", "callable": "where:f", "python": "own/bin/python"})
+    assert Path(ran.transcript.final_output) == (tmp_path / "own").resolve()
+    assert str(tmp_path) not in sys.prefix
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+async def test_runs_share_a_process_only_if_asked(tmp_path: Path, reuse: bool) -> None:
+    agent = make_agent("a", python("counts", reuse=reuse), base_dir=tmp_path, env={})
+
+    async def one() -> tuple[int, int]:
+        events = [event async for event in agent.run(AgentRequest((Message("user", "x"),)))]
+        pid, count = "".join(event.text for event in events if isinstance(event, TextDelta)).split()
+        return int(pid), int(count)
+
+    first, second = await one(), await one()
+    assert (first[0] == second[0], second[1]) == (reuse, 2 if reuse else 1)
+    assert lives(first[0]) == reuse
+    together = await asyncio.gather(one(), one(), one())
+    assert len({pid for pid, _ in together}) == 3
+    await agent.close()
+    await until(lambda: not any(lives(pid) for pid, _ in [first, *together]), "the end of all processes")
+
+
+async def test_a_process_that_fell_is_not_used_again(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text(
+        "import os\ndef f(prompt): os._exit(1) if prompt == 'die' else None; return 'ok'"
+    )
+    agent = make_agent("a", {"kind": "python", "callable": "first:f", "reuse": True}, base_dir=tmp_path, env={})
+    ends = []
+    for text in ("a", "die", "b", "die", "c"):
+        events = [event async for event in agent.run(AgentRequest((Message("user", text),)))]
+        ends.append(type(events[-1]))
+    assert ends == [Done, Failed, Done, Failed, Done]
+    await agent.close()
+
+
+async def test_nothing_outlives_a_cancelled_run(tmp_path: Path) -> None:
+    agent = make_agent("a", python("keeps", reuse=True), base_dir=tmp_path, env={})
+    pids: list[int] = []
+
+    async def run() -> None:
+        async for event in agent.run(AgentRequest((Message("user", "x"),))):
+            if isinstance(event, TextDelta):
+                pids.extend(int(one) for one in event.text.split())
+
+    task = asyncio.create_task(run())
+    await until(lambda: len(pids) == 2, "the start")
+    task.cancel()
+    await asyncio.wait([task])
+    await until(lambda: not any(lives(pid) for pid in pids), "the end of both processes")
+    await agent.close()
+
+
+async def test_the_check_finds_the_function(tmp_path: Path) -> None:
+    report = await make_agent("a", python("text"), base_dir=tmp_path, env={}).check()
+    assert (report.ok, report.steps[0].name) == (True, "reachable")
+    report = await make_agent("a", python("pieces"), base_dir=tmp_path, env={}).check(thorough=True)
+    assert [(step.name, step.ok) for step in report.steps] == [("reachable", True), ("streams", True), ("tools", True)]
+    for name, said in (("absent", "no attribute 'absent'"), ("count", "no function but a int")):
+        report = await make_agent("a", python(name), base_dir=tmp_path, env={}).check()
+        assert not report.ok
+        assert said in report.message
+
+
+@pytest.mark.parametrize("target", ["mine", "mine:", ":f", "mine.py:f x", "a-b:c", 3])
+def test_a_callable_is_written_with_a_colon(target: Any) -> None:
+    assert len(option_problems("a", {"kind": "python", "callable": target})) == 1
+
+
+def test_places_of_modules_may_not_be_outside(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError, match="outside of the suite's folder"):
+        make_agent("a", python("text", path=["../lib"]), base_dir=tmp_path, env={})
