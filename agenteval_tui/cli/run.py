@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +95,10 @@ def _go(
     *,
     only_plan: bool,
 ) -> int:
+    from agenteval_tui.cli.permission import permitted
     from agenteval_tui.cli.run_here import execute_plan, plan_of
 
-    plan = plan_of(store, loaded, options)
+    plan = permitted(invocation, plan_of(store, loaded, options))
     if not runs_apart(invocation, detach=limits.detach):
         from agenteval_tui.cli.run_end import lines_of_tests, report
 
@@ -107,6 +109,8 @@ def _go(
     from agenteval_tui.cli.run_end import lines_of_tests, report
     from agenteval_tui.runs.client import ExecutionRequest
 
+    # Its process asks nobody: what was permitted here, for this once, goes with the request.
+    options = replace(options, trust=plan.trust)
     request = ExecutionRequest(
         tuple(map(str, paths)), options, str(places.history_file(invocation.db)), str(places.config_dir())
     )

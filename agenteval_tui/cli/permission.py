@@ -1,0 +1,65 @@
+"""Asking whether programs of a suite's folder may run, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.cli.invocation import Invocation
+    from agenteval_tui.runs.plan import Plan
+    from agenteval_tui.runs.trusting import Need, NotTrustedError
+
+_LISTED = 12  # programs of one folder
+
+
+def permitted(invocation: Invocation, plan: Plan) -> Plan:
+    """The plan, with its `trust` as it is or as somebody at the terminal says.
+
+    Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
+    """
+    from agenteval_tui.runs.trusting import NotTrustedError, check_trust
+
+    try:
+        return replace(plan, trust=check_trust(plan))
+    except NotTrustedError as refused:
+        if not asked_for(invocation, refused):
+            raise
+        return replace(plan, trust=True)
+
+
+def asked_for(invocation: Invocation, refused: NotTrustedError) -> bool:
+    """Whether somebody at the terminal says that it may run; False where there is nobody to ask."""
+    from agenteval_tui.cli.questions import can_ask
+
+    return can_ask(invocation) and _ask(invocation, refused.needs)
+
+
+def _ask(invocation: Invocation, needs: Sequence[Need]) -> bool:
+    """Whether they may run; folders that are trusted from now on are remembered."""
+    from agenteval_tui.cli.questions import choose
+    from agenteval_tui.suites.trust import Trust
+
+    err = invocation.err
+    trust = Trust.load()
+    for need in needs:
+        err.line(("These would run on your machine, from ", "warn"), (str(need.folder), "bold"))
+        reason = trust.why_not(need.folder)
+        err.line((f"({one_line(reason)})", "dim"))
+        for what in need.what[:_LISTED]:
+            err.line("  ", one_line(what, 300))
+        if len(need.what) > _LISTED:
+            err.line(f"  and {len(need.what) - _LISTED} more")
+    many = "these folders" if len(needs) > 1 else "this folder"
+    answer = choose(
+        invocation,
+        f"Run them once, trust {many} from now on (until a file in it changes), or no?",
+        ("once", "trust", "No"),
+    )
+    if answer == "trust":
+        for need in needs:
+            trust.trust(need.folder)
+    return answer in ("once", "trust")
