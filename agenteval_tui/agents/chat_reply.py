@@ -4,83 +4,67 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from agenteval_tui.agents.interface import (
-    AgentEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
+from agenteval_tui.agents.http_errors import message_in
+from agenteval_tui.agents.interface import AgentEvent, ReasoningDelta, TextDelta
+from agenteval_tui.agents.reply import (
+    CallParts,
+    ModelReply,
+    NoReplyError,
+    ServerSaidError,
+    count,
+    decoded,
+    decoded_object,
+    mappings,
+    number,
 )
+from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.transcripts.model import Usage
 
 
-class ServerSaidError(Exception):
-    """The reply is an error of the server, in place of an answer or in the midst of one. `error` is as it came."""
+class ChatReply(ModelReply):
+    """One reply of Chat Completions.
 
-    def __init__(self, error: Any) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-class NoReplyError(Exception):
-    """This is no Chat Completions reply; the text says what it is instead."""
-
-
-@dataclass(slots=True)
-class CallParts:
-    """A tool call as far as it has come. `id` is ours where the server gave none. `started`: it was announced."""
-
-    key: int
-    id: str
-    index: int | None
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-    given_id: str = ""
-    started: bool = False
-
-    @property
-    def arguments_text(self) -> str:
-        """The arguments as the JSON text on the wire."""
-        return "".join(self.arguments)
-
-
-class Reply:
-    """One reply, from chunks or whole. `first_key`: the number of its first tool call within the run.
-
-    What came is in `text`, `calls`, `finish_reason`, `usage`, `model`.
+    `thinking` and `extra` are what a server sends beside the answer and wants back within a loop of tool calls:
+    DeepSeek's `reasoning_content`, OpenRouter's `reasoning_details`.
     """
 
+    protocol = "Chat Completions"
+
     def __init__(self, first_key: int = 0) -> None:
-        self.text: list[str] = []
-        self.calls: list[CallParts] = []
-        self.finish_reason = ""
-        self.model = ""
-        self.usage: Usage | None = None
-        self._next_key = first_key
+        super().__init__(first_key)
+        self.thinking: list[str] = []
+        self.details: list[Any] = []
         self._by_index: dict[int, CallParts] = {}  # the last call at each index
         self._by_id: dict[str, CallParts] = {}
 
-    def take(self, chunk: Any) -> Iterator[AgentEvent]:
-        """The events of one chunk of a stream, or of a whole reply. Raises `ServerSaidError`, `NoReplyError`."""
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        if sent.data.strip() == "[DONE]":
+            self.over = True
+            return
+        chunk = decoded(sent.data)
+        if sent.name == "error" and not (isinstance(chunk, Mapping) and chunk.get("error")):
+            raise ServerSaidError(chunk)
         if not isinstance(chunk, Mapping):
             raise NoReplyError(f"a JSON {type(chunk).__name__} where an object is due")
+        yield from self._take_chunk(chunk)
+
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        value = decoded_object(text)
+        yield from self._take_chunk(value)
+        if not isinstance(value.get("choices"), list) or not value["choices"]:
+            raise NoReplyError(f"an object without `choices` ({message_in(text)[:200]})")
+
+    def _take_chunk(self, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
         if chunk.get("error"):
             raise ServerSaidError(chunk["error"])
         if isinstance(chunk.get("model"), str):
             self.model = self.model or chunk["model"]
         self._take_usage(chunk)
-        for choice in _mappings(chunk.get("choices")):
+        for choice in mappings(chunk.get("choices")):
             if choice.get("index") in (0, None):
                 yield from self._take_choice(choice)
-
-    def announce_rest(self) -> Iterator[AgentEvent]:
-        """At the end of the reply: calls whose name never came are announced without one."""
-        for call in self.calls:
-            if not call.started:
-                yield from self._start(call)
 
     def _take_choice(self, choice: Mapping[str, Any]) -> Iterator[AgentEvent]:
         if choice.get("error"):
@@ -95,8 +79,11 @@ class Reply:
             return
         for key in ("reasoning_content", "reasoning"):
             if isinstance(delta.get(key), str) and delta[key]:
+                if key == "reasoning_content":
+                    self.thinking.append(delta[key])
                 yield ReasoningDelta(delta[key])
                 break
+        self.details.extend(mappings(delta.get("reasoning_details")))
         for event in _content(delta.get("content")):
             if isinstance(event, TextDelta):
                 self.text.append(event.text)
@@ -104,7 +91,7 @@ class Reply:
         if isinstance(delta.get("refusal"), str) and delta["refusal"]:
             self.text.append(delta["refusal"])
             yield TextDelta(delta["refusal"])
-        for part in _mappings(delta.get("tool_calls")):
+        for part in mappings(delta.get("tool_calls")):
             yield from self._take_call(part, whole=whole)
         if isinstance(delta.get("function_call"), Mapping):
             yield from self._take_call({"index": 0, "function": delta["function_call"]})
@@ -118,20 +105,14 @@ class Reply:
         if isinstance(name, str) and name and not call.name:
             call.name = name
         if call.name and not call.started:
-            yield from self._start(call)
+            yield from self.start(call)
+        if isinstance(part.get("extra_content"), Mapping):
+            call.extra["extra_content"] = part["extra_content"]  # Gemini's signature of its thinking
         arguments = function.get("arguments")
-        if arguments is None or arguments == "":
-            return
-        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        call.arguments.append(text)
-        if call.started:
-            yield ToolArgumentsDelta(call.key, text)
-
-    def _start(self, call: CallParts) -> Iterator[AgentEvent]:
-        call.started = True
-        yield ToolCallStarted(call.key, call.id, call.name)
-        if call.arguments:
-            yield ToolArgumentsDelta(call.key, call.arguments_text)
+        if arguments is not None:
+            yield from self.add_arguments(
+                call, arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            )
 
     def _call_of(self, part: Mapping[str, Any]) -> CallParts:
         """The call that a fragment belongs to.
@@ -158,10 +139,7 @@ class Reply:
 
     def _new_call(self, part: Mapping[str, Any]) -> CallParts:
         index, given = _index_and_id(part)
-        key = self._next_key
-        self._next_key += 1
-        call = CallParts(key, given or f"call_{key + 1}", index, given_id=given)
-        self.calls.append(call)
+        call = self.add_call(given, index=index)
         if index is not None:
             self._by_index[index] = call
         if given:
@@ -175,11 +153,11 @@ class Reply:
         if isinstance(raw, Mapping):
             # Some send the figures so far with every chunk: the last ones count.
             self.usage = Usage(
-                input_tokens=_count(raw, "prompt_tokens"),
-                output_tokens=_count(raw, "completion_tokens"),
-                cached_tokens=_count(raw.get("prompt_tokens_details"), "cached_tokens"),
-                reasoning_tokens=_count(raw.get("completion_tokens_details"), "reasoning_tokens"),
-                cost=_number(raw.get("cost")),
+                input_tokens=count(raw, "prompt_tokens"),
+                output_tokens=count(raw, "completion_tokens"),
+                cached_tokens=count(raw.get("prompt_tokens_details"), "cached_tokens"),
+                reasoning_tokens=count(raw.get("completion_tokens_details"), "reasoning_tokens"),
+                cost=number(raw.get("cost")),
             )
 
 
@@ -211,16 +189,3 @@ def _content(content: Any) -> Iterator[TextDelta | ReasoningDelta]:
                     text = inner.get("text") if isinstance(inner, Mapping) else inner
                     if isinstance(text, str) and text:
                         yield ReasoningDelta(text)
-
-
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
-
-
-def _count(raw: Any, key: str) -> int | None:
-    value = raw.get(key) if isinstance(raw, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -14,20 +14,26 @@ from agenteval_tui.transcripts.model import RunError
 
 _LONGEST = 400  # characters of a server's own words that are passed on
 _LONGEST_WAIT_S = 3600.0
+_SHORTEST_SECRET = 3  # a key "x", as local servers are given one, would garble every sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What an error may say of the server: its address, the name of the key's variable, and what it must not say."""
+    """What an error may say of the server: its address, the name of the key's variable, and what it must not say.
+
+    `option` is the agent's option that holds the address; `usual` what that usually looks like.
+    """
 
     url: str
     key_env: str = ""
     secrets: tuple[str, ...] = ()
+    option: str = "base_url"
+    usual: str = " (it usually ends with /v1)"
 
     def clean(self, text: str) -> str:
         """`text` without the secrets."""
         for secret in self.secrets:
-            if secret:
+            if len(secret) >= _SHORTEST_SECRET:
                 text = text.replace(secret, "***")
         return text
 
@@ -44,7 +50,9 @@ def from_status(server: Server, status: int, headers: Mapping[str, str], body: s
     words = f": {said}" if said else ""
     if 300 <= status < 400:
         place = headers.get("location", "another place")
-        return server.failed("bad_request", f"{server.url} redirects to {place}", "set `base_url` to where it leads")
+        return server.failed(
+            "bad_request", f"{server.url} redirects to {place}", f"set `{server.option}` to where it leads"
+        )
     kind, retry = _kind_of_status(status, body)
     if kind == "auth":
         return _refused_key(server, status, words)
@@ -55,7 +63,7 @@ def from_status(server: Server, status: int, headers: Mapping[str, str], body: s
         "timeout": "try again",
     }.get(kind, "")
     if status == 404:
-        mend = "check `base_url` (it usually ends with /v1) and `model`"
+        mend = f"check `{server.option}`{server.usual}" + (" and `model`" if server.option == "base_url" else "")
     elif kind == "bad_request":
         mend = "check the options of the agent"
         if not retry and status == 429:
@@ -96,7 +104,7 @@ def from_exception(server: Server, error: Exception) -> Failed:
         return server.failed(
             "connection",
             f"no connection to {server.url}: {_plain(said)}",
-            "is the server running? check `base_url`",
+            f"is the server running? check `{server.option}`",
             retry=True,
         )
     if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
@@ -105,7 +113,7 @@ def from_exception(server: Server, error: Exception) -> Failed:
         )
     if isinstance(error, httpx.DecodingError):
         return server.failed("protocol", f"the answer of {server.url} can't be decompressed: {said}")
-    return server.failed("connection", f"the request to {server.url} failed: {said}", "check `base_url`")
+    return server.failed("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
 
 
 def message_in(body: str) -> str:
@@ -161,10 +169,20 @@ def _status_in(error: Any) -> int:
         if isinstance(value, int) and 400 <= value < 600:
             return value
     words = " ".join(str(error.get(key, "")) for key in ("type", "code"))
-    for sign, status in (("rate_limit", 429), ("authentication", 401), ("api_key", 401), ("server_error", 500)):
-        if sign in words:
-            return status
-    return 503 if "overloaded" in words else 400
+    return next((status for sign, status in _SAID if sign in words), 400)
+
+
+# What stands in an error's `type` or `code`, and the status that it would have had.
+_SAID: Iterable[tuple[str, int]] = (
+    ("rate_limit", 429),
+    ("authentication", 401),
+    ("permission", 403),
+    ("api_key", 401),
+    ("server_error", 500),
+    ("api_error", 500),
+    ("overloaded", 529),
+    ("timeout_error", 504),
+)
 
 
 def _refused_key(server: Server, status: int, words: str) -> Failed:

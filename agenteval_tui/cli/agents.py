@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig
 
 _CHECK_S = 20.0
+_THOROUGH_S = 90.0
+
+
+_STEP_SIGNS: dict[bool | None, tuple[str, Style]] = {True: ("✓ ", "good"), False: ("✗ ", "bad"), None: ("– ", "dim")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,17 @@ class Configured:
 @click.argument("verb", required=False, type=click.Choice(("list", "check")), default="list")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--agent", "names", multiple=True, metavar="A", help="Only this agent.")
+@click.option("--quick", is_flag=True, help="check: ask for no answer where that can be helped.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, verb: str, paths: tuple[Path, ...], names: tuple[str, ...], as_json: bool) -> int:
+def command(
+    invocation: Invocation, verb: str, paths: tuple[Path, ...], names: tuple[str, ...], quick: bool, as_json: bool
+) -> int:
     """List the agents of your agents.yaml and of the suites at PATHS; `check` asks each whether it is there.
 
-    Exit code 3 when one that was checked is not.
+    A check tries step by step whether an agent can be reached, takes the key, knows the model, streams and calls a
+    tool. That costs a few tokens; --quick leaves out what does. Exit code 3 when one that was checked can't be used.
     """
     found = configured(paths)
     if names:
@@ -58,7 +66,7 @@ def command(invocation: Invocation, verb: str, paths: tuple[Path, ...], names: t
             known = ", ".join(one.name for one in found) or "none"
             raise AgentevalError(f"there is no agent {unknown[0]!r}", mend=f"configured: {known}")
         found = [one for one in found if one.name in names]
-    reports = check_all(found) if verb == "check" else {}
+    reports = check_all(found, thorough=not quick) if verb == "check" else {}
     if as_json:
         invocation.out.json([_data(one, reports.get(number)) for number, one in enumerate(found)])
     else:
@@ -81,22 +89,26 @@ def configured(paths: Sequence[Path]) -> list[Configured]:
     return found
 
 
-def check_all(agents: Sequence[Configured]) -> dict[int, CheckReport]:
-    """What each says of itself, by its number; all are asked at once. What can't be made is a report as well."""
+def check_all(agents: Sequence[Configured], *, thorough: bool = False) -> dict[int, CheckReport]:
+    """What each says of itself, by its number; all are asked at once. What can't be made is a report as well.
+
+    `thorough` also asks for a streamed answer and a call of a tool.
+    """
     from agenteval_tui.runs.loop import run_to_end
 
-    return dict(enumerate(run_to_end(_check_all(agents))))
+    return dict(enumerate(run_to_end(_check_all(agents, thorough))))
 
 
-async def _check_all(agents: Sequence[Configured]) -> list[CheckReport]:
-    return list(await asyncio.gather(*(_check(one) for one in agents)))
+async def _check_all(agents: Sequence[Configured], thorough: bool) -> list[CheckReport]:
+    return list(await asyncio.gather(*(_check(one, thorough) for one in agents)))
 
 
-async def _check(one: Configured) -> CheckReport:
+async def _check(one: Configured, thorough: bool) -> CheckReport:
     from agenteval_tui.agents.interface import CheckReport
     from agenteval_tui.agents.registry import make_agent
     from agenteval_tui.suites.agents_file import environment_for, expand
 
+    limit = _THOROUGH_S if thorough else _CHECK_S
     try:
         folder = one.file.resolve().parent
         env: Mapping[str, str] = environment_for(folder, os.environ)
@@ -104,9 +116,9 @@ async def _check(one: Configured) -> CheckReport:
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
     try:
-        return await asyncio.wait_for(agent.check(), _CHECK_S)
+        return await asyncio.wait_for(agent.check(thorough), limit)
     except TimeoutError:
-        return CheckReport(False, f"no answer within {_CHECK_S:.0f} s", mend="is the server running?")
+        return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
     finally:
@@ -127,6 +139,10 @@ def _print(out: Output, found: Sequence[Configured], reports: Mapping[int, Check
         mark: tuple[str, Style] = ("✓ ", "good") if report.ok else ("✗ ", "bad")
         mend = f" ({report.mend})" if report.mend and not report.ok else ""
         out.line(mark, head, one_line(report.message, 300), mend, (f"  {duration(report.latency_ms)}", "dim"))
+        for step in report.steps:
+            sign = _STEP_SIGNS[step.ok]
+            took = "" if step.latency_ms is None else f"  {duration(step.latency_ms)}"
+            out.line("  ", sign, f"{step.name:<10} ", one_line(step.message, 200), (took, "dim"))
 
 
 def _data(one: Configured, report: CheckReport | None) -> dict[str, Any]:
@@ -139,4 +155,8 @@ def _data(one: Configured, report: CheckReport | None) -> dict[str, Any]:
         "message": "" if report is None else report.message,
         "mend": "" if report is None else report.mend,
         "latency_ms": None if report is None else report.latency_ms,
+        "steps": [
+            {"name": step.name, "ok": step.ok, "message": step.message, "latency_ms": step.latency_ms}
+            for step in (() if report is None else report.steps)
+        ],
     }

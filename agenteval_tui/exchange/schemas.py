@@ -388,8 +388,11 @@ AGENTS = array(
             "message": TEXT,
             "mend": TEXT,
             "latency_ms": or_null(NUMBER),
+            "steps": array(
+                record({"name": TEXT, "ok": or_null(FLAG), "message": TEXT, "latency_ms": or_null(NUMBER)}),
+            ),
         },
-        about="ok is null when the agent was not checked.",
+        about="ok is null when the agent was not checked; of a step, when it could not be told.",
     )
 )
 _FACT: Schema = {"$ref": "#/$defs/fact"}

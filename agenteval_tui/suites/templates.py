@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_RENDERED = 10_000_000  # characters
 _MARKS = ("{{", "{%", "{#")
+_ONE_EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}).)*?)-?\}\}\s*", re.DOTALL)
 
 
 class _TooLargeError(Exception):
@@ -62,6 +64,22 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
         raise AgentevalError(f"this template can't be rendered: {error}", mend="check the test's variables") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, MemoryError) as error:
         raise AgentevalError(f"this template can't be rendered: {error}", mend="check its expressions") from None
+
+
+def render_value(text: str, variables: Mapping[str, Any]) -> Any:
+    """As `render`, but a text that is exactly one `{{expression}}` gives the expression's value with its type."""
+    alone = _ONE_EXPRESSION.fullmatch(text)
+    if alone is None:
+        return render(text, variables)
+    import jinja2
+
+    try:
+        value = _compiled_expression(alone.group(1))(**dict(variables))
+    except jinja2.TemplateSyntaxError:
+        return render(text, variables)  # more than one expression after all, or none: said with its place
+    except (jinja2.TemplateError, _TooLargeError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError):
+        return render(text, variables)  # fails the same way, and says so
+    return render(text, variables) if isinstance(value, jinja2.Undefined) else value
 
 
 def template_problems(text: str, known: Collection[str] | Mapping[str, Any]) -> list[TemplateProblem]:
@@ -133,6 +151,11 @@ def _environment() -> SandboxedEnvironment:
 @lru_cache(maxsize=512)
 def _compiled(text: str) -> Any:
     return _environment().from_string(text)
+
+
+@lru_cache(maxsize=512)
+def _compiled_expression(text: str) -> Any:
+    return _environment().compile_expression(text, undefined_to_none=False)
 
 
 def _names(environment: SandboxedEnvironment, text: str) -> list[tuple[list[str], int, int]]:

@@ -1,0 +1,176 @@
+"""Joining the pieces of a reply of the Messages API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.agents.http_errors import message_in
+from agenteval_tui.agents.interface import AgentEvent, ReasoningDelta, TextDelta
+from agenteval_tui.agents.reply import (
+    CallParts,
+    ModelReply,
+    NoReplyError,
+    ServerSaidError,
+    count,
+    decoded_object,
+    mappings,
+    string,
+)
+from agenteval_tui.agents.sse import ServerEvent
+from agenteval_tui.transcripts.model import Usage
+
+# Why an answer ended, in the words of Chat Completions where there is one that says exactly that. The others
+# (stop_sequence, pause_turn, model_context_window_exceeded, ...) stay as they are.
+_REASONS = {"end_turn": "stop", "max_tokens": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+# A piece of a block -> the field of the block that it goes on with.
+_GROWS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+class MessagesReply(ModelReply):
+    """One reply of the Messages API. `blocks` are its blocks as they go back to the server: thinking with its
+    signature, the server's own tools, everything but our calls' ids unchanged."""
+
+    protocol = "Messages"
+
+    def __init__(self, first_key: int = 0) -> None:
+        super().__init__(first_key)
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._calls_at: dict[int, CallParts] = {}
+        self._json: dict[int, list[str]] = {}  # the input of the server's own tools
+        self._pieces: dict[int, dict[str, list[str]]] = {}  # place of a block -> field -> what it grew by
+        self._counts: dict[str, int] = {}
+
+    @property
+    def blocks(self) -> list[tuple[dict[str, Any], CallParts | None]]:
+        """The blocks in order, each with the call that it is."""
+        made: list[tuple[dict[str, Any], CallParts | None]] = []
+        for place in sorted(self._blocks):
+            block = self._blocks[place]
+            for name, pieces in self._pieces.get(place, {}).items():
+                block = {**block, name: string(block.get(name)) + "".join(pieces)}
+            if place in self._json:
+                block = {**block, "input": _object("".join(self._json[place])) or block.get("input") or {}}
+            made.append((block, self._calls_at.get(place)))
+        return made
+
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        chunk = decoded_object(sent.data)
+        kind = string(chunk.get("type")) or sent.name
+        if kind == "error":
+            raise ServerSaidError(chunk.get("error") or chunk)
+        if kind == "message_start":
+            message = chunk.get("message")
+            if isinstance(message, Mapping):
+                self.model = self.model or string(message.get("model"))
+                self._take_usage(message.get("usage"))
+        elif kind == "content_block_start":
+            if isinstance(chunk.get("content_block"), Mapping):
+                yield from self._begin(self._place(chunk), chunk["content_block"])
+        elif kind == "content_block_delta":
+            if isinstance(chunk.get("delta"), Mapping):
+                yield from self._grow(self._place(chunk), chunk["delta"])
+        elif kind == "content_block_stop":
+            yield from self._end(self._place(chunk))
+        elif kind == "message_delta":
+            if isinstance(chunk.get("delta"), Mapping):
+                self._stop(chunk["delta"].get("stop_reason"))
+            self._take_usage(chunk.get("usage"))
+        elif kind == "message_stop":
+            self.over = True
+
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        value = decoded_object(text)
+        if value.get("type") == "error" or value.get("error"):
+            raise ServerSaidError(value.get("error") or value)
+        if not isinstance(value.get("content"), list):
+            raise NoReplyError(f"an object without `content` ({message_in(text)[:200]})")
+        self.model = string(value.get("model"))
+        self._take_usage(value.get("usage"))
+        for place, block in enumerate(mappings(value["content"])):
+            yield from self._begin(place, block)
+            yield from self._end(place)
+        self._stop(value.get("stop_reason"))
+
+    def _begin(self, place: int, block: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        self._blocks[place] = dict(block)
+        kind = block.get("type")
+        if kind == "tool_use":
+            call = self.add_call(string(block.get("id")), string(block.get("name")), place)
+            self._calls_at[place] = call
+            if call.name:
+                yield from self.start(call)
+        elif kind == "text" and string(block.get("text")):
+            self.text.append(block["text"])
+            yield TextDelta(block["text"])
+        elif kind == "thinking" and string(block.get("thinking")):
+            yield ReasoningDelta(block["thinking"])
+
+    def _grow(self, place: int, delta: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        kind = string(delta.get("type"))
+        if kind == "input_json_delta":
+            text = string(delta.get("partial_json"))
+            if place in self._calls_at:
+                yield from self.add_arguments(self._calls_at[place], text)
+            else:
+                self._json.setdefault(place, []).append(text)
+        elif kind == "citations_delta":
+            block = self._blocks.get(place, {})
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+        else:
+            name = _GROWS.get(kind) or kind.removesuffix("_delta")
+            text = string(delta.get(name)) or string(delta.get("content"))
+            if name not in ("text", "thinking", "signature"):
+                name = "content"  # such as compaction_delta
+            self._blocks.setdefault(place, {"type": "text"})
+            self._pieces.setdefault(place, {}).setdefault(name, []).append(text)
+            if kind == "text_delta" and text:
+                self.text.append(text)
+                yield TextDelta(text)
+            elif kind == "thinking_delta" and text:
+                yield ReasoningDelta(text)
+
+    def _end(self, place: int) -> Iterator[AgentEvent]:
+        """A block is complete. A call whose input came with its beginning has its arguments now."""
+        call = self._calls_at.get(place)
+        if call is None or call.arguments:
+            return
+        given = self._blocks[place].get("input")
+        text = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
+        yield from self.add_arguments(call, text)
+
+    def _stop(self, reason: Any) -> None:
+        if isinstance(reason, str) and reason:
+            self.finish_reason = _REASONS.get(reason, reason)
+            # The server's own tools took long: it goes on when it gets its message back.
+            self.unfinished = reason == "pause_turn"
+
+    def _take_usage(self, raw: Any) -> None:
+        """The figures at the end count; what they leave out stands at the beginning."""
+        for name in _COUNTS:
+            value = count(raw, name)
+            if value is not None:
+                self._counts[name] = value
+        if self._counts:
+            read, written = (self._counts.get(f"cache_{one}_input_tokens") for one in ("read", "creation"))
+            given = self._counts.get("input_tokens")
+            self.usage = Usage(
+                # The API counts what came from the cache, and what went there, apart.
+                input_tokens=None if given is None else given + (read or 0) + (written or 0),
+                output_tokens=self._counts.get("output_tokens"),
+                cached_tokens=read,
+            )
+
+    @staticmethod
+    def _place(chunk: Mapping[str, Any]) -> int:
+        place = chunk.get("index")
+        return place if isinstance(place, int) else 0
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

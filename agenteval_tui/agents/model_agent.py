@@ -1,0 +1,125 @@
+"""What the kinds have in common that talk to a model and answer its tool calls."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, aclosing
+from typing import Any, ClassVar, Generic, TypeVar
+
+from agenteval_tui.agents.connections import Connections
+from agenteval_tui.agents.conversation import CallIds, said, with_system
+from agenteval_tui.agents.http_wire import Wire
+from agenteval_tui.agents.interface import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    CheckReport,
+    Failed,
+    Prompted,
+)
+from agenteval_tui.agents.network_options import ModelOptions
+from agenteval_tui.agents.protocol import ModelProtocol
+from agenteval_tui.agents.redaction import Redactor
+from agenteval_tui.agents.server_access import NoKeyError, key_of, wire_to
+from agenteval_tui.agents.tool_loop import converse
+from agenteval_tui.agents.tools import Toolbox, make_toolbox
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import RunError
+
+Options = TypeVar("Options", bound=ModelOptions)
+
+
+class ModelAgent(ABC, Generic[Options]):
+    """Asks a model; answers its tool calls until it is done.
+
+    Failures are `Failed` events with one of the kinds connection, timeout, auth, rate_limit, server, protocol,
+    bad_request, tool, max_steps. A key never stands in what it says.
+    """
+
+    usual_address: ClassVar[str] = ""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._options = self._read(setup.config)
+        self._toolbox(self._options, {})  # so that a wrong tools file is said at once
+        self._connections = Connections()
+
+    @abstractmethod
+    def _protocol(self, options: Options) -> ModelProtocol:
+        """How to speak with the server."""
+
+    @abstractmethod
+    def _read(self, config: Mapping[str, Any]) -> Options:
+        """The options of a configuration. Raises `AgentevalError`."""
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        """One conversation, as many requests as the model wants tools."""
+        try:
+            changed = request.config and request.config != self._setup.config
+            options = self._read(request.config) if changed else self._options
+            wire = self._wire(options)
+            toolbox = self._toolbox(options, request.context)
+        except AgentevalError as error:
+            yield Failed(RunError("bad_request", error.what, error.mend))
+            return
+        except NoKeyError as missing:
+            yield missing.failed
+            return
+        redactor = Redactor(wire.server.secrets)
+        async with aclosing(self._converse(request, options, wire, toolbox)) as events:
+            async for event in events:
+                for clean in redactor.clean(event):
+                    yield clean
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        """Asks the server for its models (free), or, where that does not tell, for an answer of one token.
+        `thorough` also asks for a streamed answer and a call of a tool."""
+        from agenteval_tui.agents.model_check import check_model
+
+        try:
+            wire = self._wire(self._options)
+        except NoKeyError as missing:
+            return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
+        return await check_model(wire, self._options, self._protocol, thorough=thorough)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connections.close()
+
+    async def _converse(
+        self, request: AgentRequest, options: Options, wire: Wire, toolbox: Toolbox
+    ) -> AsyncGenerator[AgentEvent, None]:
+        given = with_system(request, options.system)
+        if given != request.messages:
+            yield Prompted(given)
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(toolbox)
+            except AgentevalError as error:
+                yield wire.server.failed("tool", error.what, error.mend)
+                return
+            protocol = self._protocol(options)
+            dialogue = protocol.begin(said(given, request.tool_calls, CallIds()), toolbox.specs(), request.seed)
+            events = converse(wire, protocol.path, dialogue, toolbox, options.max_steps)
+            await stack.enter_async_context(aclosing(events))
+            async for event in events:
+                yield event
+
+    def _wire(self, options: Options) -> Wire:
+        """The way to the server. Raises `NoKeyError`."""
+        key = key_of(self._setup, options.key_env)
+        return wire_to(
+            options.url,
+            key,
+            options.key_env,
+            self._protocol(options).key_headers(key),
+            setup=self._setup,
+            options=options,
+            config=self._setup.config,
+            connections=self._connections,
+            usual=self.usual_address,
+        )
+
+    def _toolbox(self, options: Options, context: Mapping[str, Any]) -> Toolbox:
+        return make_toolbox(options.tools, context, self._setup.base_dir)

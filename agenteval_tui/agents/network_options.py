@@ -1,0 +1,75 @@
+"""The options that all kinds of agent behind a network share, and those of the kinds that talk to a model."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from agenteval_tui.agents.options import AgentOptions
+
+
+class Timeouts(BaseModel):
+    """Seconds to wait for a server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    connect: float = Field(default=10.0, gt=0, description="For the connection.")
+    first_token: float = Field(
+        default=120.0, gt=0, description="For the first piece of an answer, from sending the request."
+    )
+    silence: float = Field(default=60.0, gt=0, description="Between two pieces of an answer that streams.")
+
+
+class NetworkOptions(AgentOptions):
+    """What every server needs: a key, headers, and how long and how much to take from it."""
+
+    api_key_env: str | None = Field(None, description="The environment variable that holds the key. Never the key.")
+    headers: dict[str, str] = Field(default_factory=dict, description="More HTTP headers.")
+    query: dict[str, str] = Field(
+        default_factory=dict, description="Parameters for the address, such as Azure's `api-version`."
+    )
+    timeouts: Timeouts = Field(default_factory=Timeouts, description="How long to wait, in seconds.")
+    max_reply_mb: float = Field(16.0, gt=0, description="A longer reply is an error.")
+
+    @model_validator(mode="after")
+    def _a_name_and_no_key(self) -> Self:
+        if self.api_key_env is not None and not self.api_key_env.replace("_", "").isalnum():
+            raise ValueError("`api_key_env` is the name of an environment variable, not the key itself")
+        return self
+
+
+class ModelOptions(NetworkOptions):
+    """What every kind takes that asks a model and answers its tool calls."""
+
+    base_url: str = ""
+    model: str = Field(min_length=1, description="The model's name as the server knows it.")
+    system: str | None = Field(None, description="The system prompt.")
+    tools: str | list[Any] | None = Field(
+        None, description='The tools: a list, a YAML file beside the suite, or "builtin:demo-shop".'
+    )
+    max_steps: int = Field(12, ge=1, description="Requests in one run before its loop of tool calls is an error.")
+    stream: bool = Field(True, description="false: one reply instead of a stream.")
+    extra_body: dict[str, Any] = Field(default_factory=dict, description="Anything else for the request's JSON.")
+
+    @model_validator(mode="after")
+    def _right_address(self) -> Self:
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ValueError(f"`base_url` must begin with http:// or https://, not {self.base_url[:60]!r}")
+        if "?" in self.base_url:
+            raise ValueError("`base_url` can't hold parameters: put them into `query`")
+        return self
+
+    @property
+    def url(self) -> str:
+        """The address without a slash at its end."""
+        return self.base_url.rstrip("/")
+
+    @property
+    def key_env(self) -> str:
+        """The variable that holds the key; "" for a server that wants none."""
+        return self.api_key_env or ""
+
+    def limited(self, tokens: int | None) -> Self:
+        """The same, for an answer of at most so many tokens; None: as the server likes."""
+        raise NotImplementedError

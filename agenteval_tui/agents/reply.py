@@ -1,0 +1,167 @@
+"""A model's reply while it comes: what every protocol's reader of replies gives to the wire and to the tool loop."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval_tui.agents.interface import AgentEvent, ToolArgumentsDelta, ToolCallStarted
+from agenteval_tui.agents.sse import ServerEvent
+from agenteval_tui.transcripts.model import Usage
+
+_QUOTED = 200  # characters of what is no reply that are said
+
+
+class ServerSaidError(Exception):
+    """The reply is an error of the server, in place of an answer or in the midst of one. `error` is as it came."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class NoReplyError(Exception):
+    """This is no reply of the protocol; the text says what it is instead."""
+
+
+class StreamReply(ABC):
+    """Reads one reply, as a stream or whole.
+
+    `over`: nothing more will come, whatever the server sends. `complete`: what came is a whole answer, so that a
+    stream that ends now was not cut. `streamed`: it came as a stream (the wire says so). `protocol` and `mend` are for
+    the words of an error: what kind of reply was expected, and what to do when it is another.
+    """
+
+    over = False
+    streamed = False
+    protocol = "JSON"
+    mend = ""
+
+    @property
+    @abstractmethod
+    def complete(self) -> bool: ...
+
+    @abstractmethod
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        """The events of one event of a stream. Raises `ServerSaidError`, `NoReplyError`."""
+
+    @abstractmethod
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        """The events of a reply that came at once. Raises `ServerSaidError`, `NoReplyError`."""
+
+    def rest(self) -> Iterator[AgentEvent]:
+        """What can be said only at the end."""
+        return iter(())
+
+
+@dataclass(slots=True)
+class CallParts:
+    """A tool call as far as it has come. `id` is ours where the server gave none. `started`: it was announced.
+
+    `extra` is what else the server said of the call and wants back.
+    """
+
+    key: int
+    id: str
+    index: int | None = None
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    given_id: str = ""
+    started: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the JSON text on the wire."""
+        return "".join(self.arguments)
+
+
+class ModelReply(StreamReply):
+    """One reply of a model. `first_key`: the number of its first tool call within the run.
+
+    What came is in `text`, `calls`, `finish_reason` (in the words of Chat Completions where those say the same),
+    `usage`, `model`. `unfinished`: the model paused, and goes on when it is asked again.
+    """
+
+    def __init__(self, first_key: int = 0) -> None:
+        self.text: list[str] = []
+        self.calls: list[CallParts] = []
+        self.finish_reason = ""
+        self.model = ""
+        self.usage: Usage | None = None
+        self.unfinished = False
+        self._next_key = first_key
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.finish_reason)
+
+    def rest(self) -> Iterator[AgentEvent]:
+        """Calls whose name never came are announced without one."""
+        for call in self.calls:
+            if not call.started:
+                yield from self.start(call)
+
+    def add_call(self, given_id: str, name: str = "", index: int | None = None) -> CallParts:
+        """A new call; `start` announces it."""
+        key = self._next_key
+        self._next_key += 1
+        call = CallParts(key, given_id or f"call_{key + 1}", index, name, given_id=given_id)
+        self.calls.append(call)
+        return call
+
+    def start(self, call: CallParts) -> Iterator[AgentEvent]:
+        """Announce a call, with the arguments that have come so far."""
+        call.started = True
+        yield ToolCallStarted(call.key, call.id, call.name)
+        if call.arguments:
+            yield ToolArgumentsDelta(call.key, call.arguments_text)
+
+    def add_arguments(self, call: CallParts, text: str) -> Iterator[AgentEvent]:
+        """More of a call's arguments."""
+        if text:
+            call.arguments.append(text)
+            if call.started:
+                yield ToolArgumentsDelta(call.key, text)
+
+
+def decoded(text: str) -> Any:
+    """The JSON value of a text. Raises `NoReplyError`."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        from agenteval_tui.agents.http_errors import message_in
+
+        raise NoReplyError(f"not JSON ({message_in(text)[:_QUOTED]})") from None
+
+
+def decoded_object(text: str) -> Mapping[str, Any]:
+    """The JSON object of a text. Raises `NoReplyError`."""
+    value = decoded(text)
+    if not isinstance(value, Mapping):
+        raise NoReplyError(f"a JSON {type(value).__name__} where an object is due")
+    return value
+
+
+def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects in a list; nothing when it is none."""
+    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
+
+
+def count(raw: Any, key: str) -> int | None:
+    """A number of tokens in an object; None when it is not there."""
+    value = raw.get(key) if isinstance(raw, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def number(value: Any) -> float | None:
+    """A number as a float; None when it is none."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def string(value: Any) -> str:
+    """A text; "" when it is none."""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,193 @@
+"""Joining the pieces of a reply of the Responses API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.agents.http_errors import message_in
+from agenteval_tui.agents.interface import AgentEvent, ReasoningDelta, TextDelta
+from agenteval_tui.agents.reply import (
+    CallParts,
+    ModelReply,
+    NoReplyError,
+    ServerSaidError,
+    count,
+    decoded_object,
+    mappings,
+    string,
+)
+from agenteval_tui.agents.sse import ServerEvent
+from agenteval_tui.transcripts.model import Usage
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
+# Why an answer is incomplete, in the words of Chat Completions.
+_REASONS = {"max_output_tokens": "length"}
+
+
+class ResponsesReply(ModelReply):
+    """One reply of the Responses API. `items` are the output's items as they came, in their order."""
+
+    protocol = "Responses"
+
+    def __init__(self, first_key: int = 0) -> None:
+        super().__init__(first_key)
+        self._items: dict[int, Mapping[str, Any]] = {}
+        self._calls_at: dict[int, CallParts] = {}
+        self._call_of_item: dict[str, CallParts] = {}
+        self._said: set[tuple[int, str]] = set()  # (place, what) of which pieces have come
+        self._last_summary: tuple[int, int] | None = None
+
+    @property
+    def items(self) -> list[Mapping[str, Any]]:
+        """The items that are complete, in order."""
+        return [self._items[place] for place in sorted(self._items)]
+
+    def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
+        if sent.data.strip() == "[DONE]":
+            self.over = bool(self.finish_reason)
+            return
+        chunk = decoded_object(sent.data)
+        kind = string(chunk.get("type")) or sent.name
+        if kind == "error" or (chunk.get("error") and not kind.startswith("response.")):
+            raise ServerSaidError(chunk.get("error") or chunk)
+        if kind in _ENDS or kind in ("response.created", "response.in_progress"):
+            response = chunk.get("response")
+            if isinstance(response, Mapping):
+                yield from self._take_response(response, kind)
+        elif kind == "response.output_item.added":
+            yield from self._added(self._place(chunk), chunk.get("item"))
+        elif kind == "response.output_item.done":
+            yield from self._done(self._place(chunk), chunk.get("item"))
+        else:
+            yield from self._take_piece(kind, chunk)
+
+    def take_whole(self, text: str) -> Iterator[AgentEvent]:
+        value = decoded_object(text)
+        if value.get("error") and not isinstance(value.get("output"), list):
+            raise ServerSaidError(value["error"])
+        if not isinstance(value.get("output"), list):
+            raise NoReplyError(f"an object without `output` ({message_in(text)[:200]})")
+        yield from self._take_response(value, f"response.{string(value.get('status')) or 'completed'}")
+
+    def _take_response(self, response: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
+        self.model = self.model or string(response.get("model"))
+        self._take_usage(response.get("usage"))
+        if kind not in _ENDS:
+            return
+        status = string(response.get("status")) or kind.rpartition(".")[2]
+        if status in ("failed", "cancelled"):
+            raise ServerSaidError(response.get("error") or {"message": f"the response was {status}"})
+        for place, item in enumerate(mappings(response.get("output"))):
+            if place not in self._items:
+                yield from self._done(place, item)
+        details = response.get("incomplete_details")
+        reason = string(details.get("reason")) if isinstance(details, Mapping) else ""
+        if status == "incomplete":
+            self.finish_reason = _REASONS.get(reason, reason) or "incomplete"
+        else:
+            self.finish_reason = "tool_calls" if self.calls else "stop"
+        self.over = True
+
+    def _added(self, place: int, item: Any) -> Iterator[AgentEvent]:
+        if isinstance(item, Mapping) and item.get("type") == "function_call":
+            yield from self._call(place, item)
+
+    def _done(self, place: int, item: Any) -> Iterator[AgentEvent]:
+        """An item is complete: what of it did not come in pieces comes now."""
+        if not isinstance(item, Mapping):
+            return
+        self._items[place] = item
+        kind = item.get("type")
+        if kind == "function_call":
+            yield from self._call(place, item)
+            yield from self._whole_arguments(self._calls_at[place], item.get("arguments"))
+        elif kind == "message":
+            for part in mappings(item.get("content")):
+                text = string(part.get("text")) or string(part.get("refusal"))
+                yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
+            self._said |= {(place, "text"), (place, "refusal")}
+        elif kind == "reasoning" and (place, "reasoning") not in self._said:
+            parts = [string(part.get("text")) for key in ("summary", "content") for part in mappings(item.get(key))]
+            said = "\n\n".join(part for part in parts if part)
+            if said:
+                yield ReasoningDelta(said)
+
+    def _take_piece(self, kind: str, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        place, delta = self._place(chunk), string(chunk.get("delta"))
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
+            yield from self._text(place, "text" if "text" in kind else "refusal", delta)
+        elif kind in ("response.output_text.done", "response.refusal.done"):
+            what = "text" if "text" in kind else "refusal"
+            yield from self._text(place, what, string(chunk.get(what)), whole=True)
+        elif kind in (
+            *("response.reasoning_summary_text.delta", "response.reasoning_summary.delta"),
+            *("response.reasoning_text.delta", "response.reasoning.delta"),
+        ):
+            yield from self._reasoning(place, chunk.get("summary_index"), delta)
+        elif kind == "response.function_call_arguments.delta":
+            call = self._call_at(chunk)
+            if call is not None:
+                yield from self.add_arguments(call, delta)
+        elif kind == "response.function_call_arguments.done":
+            call = self._call_at(chunk)
+            if call is not None:
+                yield from self._whole_arguments(call, chunk.get("arguments"))
+
+    def _text(
+        self, place: int, what: str, text: str, *, whole: bool = False, last: bool = True
+    ) -> Iterator[AgentEvent]:
+        """A piece of text, or with `whole` all of it, which counts only where no pieces came."""
+        if whole and (place, what) in self._said:
+            return
+        if text:
+            if not whole or last:
+                self._said.add((place, what))
+            self.text.append(text)
+            yield TextDelta(text)
+
+    def _reasoning(self, place: int, part: Any, text: str) -> Iterator[AgentEvent]:
+        here = (place, part if isinstance(part, int) else 0)
+        if text:
+            if self._last_summary not in (None, here):
+                text = f"\n\n{text}"
+            self._last_summary = here
+            self._said.add((place, "reasoning"))
+            yield ReasoningDelta(text)
+
+    def _call(self, place: int, item: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        """The call of an item, announced if it was not."""
+        if place not in self._calls_at:
+            given = string(item.get("call_id")) or string(item.get("id"))
+            call = self.add_call(given, string(item.get("name")), place)
+            self._calls_at[place] = call
+            if string(item.get("id")):
+                self._call_of_item[item["id"]] = call
+        call = self._calls_at[place]
+        call.name = call.name or string(item.get("name"))
+        if call.name and not call.started:
+            yield from self.start(call)
+
+    def _whole_arguments(self, call: CallParts, arguments: Any) -> Iterator[AgentEvent]:
+        if not call.arguments and arguments is not None:
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            yield from self.add_arguments(call, text)
+
+    def _call_at(self, chunk: Mapping[str, Any]) -> CallParts | None:
+        found = self._call_of_item.get(string(chunk.get("item_id")))
+        return found or self._calls_at.get(self._place(chunk))
+
+    @staticmethod
+    def _place(chunk: Mapping[str, Any]) -> int:
+        place = chunk.get("output_index")
+        return place if isinstance(place, int) else 0
+
+    def _take_usage(self, raw: Any) -> None:
+        if isinstance(raw, Mapping):
+            self.usage = Usage(
+                input_tokens=count(raw, "input_tokens"),
+                output_tokens=count(raw, "output_tokens"),
+                cached_tokens=count(raw.get("input_tokens_details"), "cached_tokens"),
+                reasoning_tokens=count(raw.get("output_tokens_details"), "reasoning_tokens"),
+            )

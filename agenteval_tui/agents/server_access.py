@@ -1,0 +1,59 @@
+"""From an agent's options to its server: the key, the headers, and what must not be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agenteval_tui.agents.connections import Connections, without_credentials
+from agenteval_tui.agents.http_errors import Server
+from agenteval_tui.agents.http_wire import Wire
+from agenteval_tui.agents.interface import AgentSetup, Failed
+from agenteval_tui.agents.network_options import NetworkOptions
+from agenteval_tui.agents.redaction import secrets_of
+
+
+class NoKeyError(Exception):
+    """The variable that shall hold the key does not. `failed` is what to say."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.error.message)
+        self.failed = failed
+
+
+def key_of(setup: AgentSetup, name: str) -> str:
+    """The key in the environment variable `name`; "" when no key is wanted. Raises `NoKeyError`."""
+    key = setup.env.get(name, "").strip() if name else ""
+    if name and not key:
+        server = Server("")
+        said = f"the environment variable {name} is not set"
+        raise NoKeyError(server.failed("auth", said, f"set {name} to the server's key"))
+    return key
+
+
+def wire_to(
+    url: str,
+    key: str,
+    key_name: str,
+    headers: Mapping[str, str],
+    *,
+    setup: AgentSetup,
+    options: NetworkOptions,
+    config: Any,
+    connections: Connections,
+    option: str = "base_url",
+    usual: str = "",
+) -> Wire:
+    """The way to the server at `url`. The options' own headers come before those that carry the key."""
+    sent = {name.lower(): value for name, value in options.headers.items()}
+    sent.update({name.lower(): value for name, value in headers.items()})
+    secrets = secrets_of(key, sent, options.query, url, config, setup.env)
+    return Wire(
+        connections.to(url),
+        url,
+        sent,
+        Server(without_credentials(url), key_name, secrets, option, usual),
+        options.timeouts,
+        int(options.max_reply_mb * 1_000_000),
+        options.query,
+    )
