@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.runs.plan_texts import Text
 from agenteval_tui.suites.templates import is_template, render
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -43,7 +44,12 @@ class Conversations:
         elif turns and (not messages or messages[-1].role not in ("user", "tool")):
             messages, turns = (*messages, Message("user", turns[0])), turns[1:]
         self._given = Conversation(messages, given.tool_calls, turns)
-        self._constant = not any(map(is_template, _texts(self._given)))
+        self._messages = [(message, Text(message.content)) for message in messages]
+        self._turns = [Text(turn) for turn in turns]
+        calls = [text for call in given.tool_calls for text in (*strings_in(call.arguments), call.result or "")]
+        self._constant_calls = not any(map(is_template, calls))
+        texts = [*self._turns, *(text for _, text in self._messages)]
+        self._constant = self._constant_calls and all(text.constant for text in texts)
 
     def of(self, variables: Mapping[str, Any], row: Mapping[str, Any] | None = None) -> Conversation:
         """The conversation with `variables` put in; where the test asks nothing itself, what `row` asks.
@@ -54,11 +60,16 @@ class Conversations:
             return _of_row(row or {})
         if self._constant:
             return self._given
-        given = self._given
+        calls = self._given.tool_calls
         return Conversation(
-            tuple([_rendered(message, variables) for message in given.messages]),
-            tuple([_rendered_call(call, variables) for call in given.tool_calls]),
-            tuple([render(turn, variables) for turn in given.turns]),
+            tuple(
+                [
+                    message if text.constant else replace(message, content=text.of(variables))
+                    for message, text in self._messages
+                ]
+            ),
+            calls if self._constant_calls else tuple([_rendered_call(call, variables) for call in calls]),
+            tuple([turn.of(variables) for turn in self._turns]),
         )
 
 
@@ -119,14 +130,6 @@ def _of_row(row: Mapping[str, Any]) -> Conversation:
     return Conversation((Message("user", prompt),))
 
 
-def _texts(given: Conversation) -> list[str]:
-    texts = [message.content for message in given.messages] + list(given.turns)
-    for call in given.tool_calls:
-        texts.extend(strings_in(call.arguments))
-        texts.append(call.result or "")
-    return texts
-
-
 def strings_in(value: Any) -> list[str]:
     """All texts in a JSON value, without the names of its properties."""
     if isinstance(value, str):
@@ -136,10 +139,6 @@ def strings_in(value: Any) -> list[str]:
     if isinstance(value, list | tuple):
         return [text for one in value for text in strings_in(one)]
     return []
-
-
-def _rendered(message: Message, variables: Mapping[str, Any]) -> Message:
-    return replace(message, content=render(message.content, variables)) if is_template(message.content) else message
 
 
 def _rendered_call(call: ToolCall, variables: Mapping[str, Any]) -> ToolCall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan_configurations import Configuration, configurations
 from agenteval_tui.runs.plan_conversation import Conversation, Conversations
 from agenteval_tui.runs.plan_model import PlanOptions, RunPlan, StopRule
-from agenteval_tui.text.identity import content_hash, new_id
+from agenteval_tui.text.identity import canonical_json, content_hash, new_id
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class _Maker:
         defaults = suite.defaults
         self._chosen = chosen
         self._seed = options.seed
+        self._head = _seed_head(suite.name, test.id)
         self._specs = specs.of(test.criteria)
         self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or TIMEOUT_S)
         self._threshold = test.pass_threshold if test.pass_threshold is not None else defaults.pass_threshold
@@ -167,7 +169,7 @@ class _Maker:
                 timeout_s=self._timeout_s,
                 pass_threshold=self._threshold,
                 tags=self._tags,
-                seed=run_seed(suite.name, test.id, case.row, repetition, self._seed),
+                seed=_seed_of(self._head, case.row, repetition, self._seed),
                 tool_calls=asked.tool_calls,
                 turns=asked.turns,
                 stop=self._stop,
@@ -176,7 +178,16 @@ class _Maker:
 
 def run_seed(suite: str, test: str, row: int, repetition: int, seed: int = 0) -> int:
     """A number for an agent that varies: the same on every machine, the same for all variations of a test."""
-    return int(content_hash([suite, test, row, repetition, seed])[:8], 16)
+    return _seed_of(_seed_head(suite, test), row, repetition, seed)
+
+
+def _seed_head(suite: str, test: str) -> str:
+    return canonical_json([suite, test])[:-1]
+
+
+def _seed_of(head: str, row: int, repetition: int, seed: int) -> int:
+    data = f"{head},{row},{repetition},{seed}]".encode("utf-8", "surrogatepass")
+    return int(hashlib.sha256(data).hexdigest()[:8], 16)
 
 
 def drawn(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[Case]]]:

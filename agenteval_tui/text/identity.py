@@ -10,6 +10,8 @@ import time
 from typing import Any
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = tuple(one + other for one in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
+_SHIFTS = tuple(range(120, -1, -10))
 _lock = threading.Lock()
 _last = 0
 
@@ -25,11 +27,7 @@ def new_id() -> str:
         if value <= _last:
             value = _last + 1
         _last = value
-    digits = []
-    for _ in range(26):
-        value, digit = divmod(value, 32)
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
+    return "".join([_PAIRS[value >> shift & 1023] for shift in _SHIFTS])
 
 
 def canonical_json(value: Any) -> str:
