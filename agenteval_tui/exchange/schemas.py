@@ -473,6 +473,16 @@ def _judge(name: str) -> Callable[[], Schema]:
     return made
 
 
+def _live(name: str) -> Callable[[], Schema]:
+    def made() -> Schema:
+        from agenteval_tui.exchange import live_schemas
+
+        found: Schema = getattr(live_schemas, name)
+        return found
+
+    return made
+
+
 # name -> (title, the schema or what makes it)
 AUDIT = record(
     {
@@ -557,6 +567,8 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "import": ("what `agenteval import --json` prints", IMPORTED),
     "agents": ("what `agenteval agents --json` prints", AGENTS),
     "doctor": ("what `agenteval doctor --json` prints", DOCTOR),
+    "ps": ("what `agenteval ps --json` prints", _live("PS")),
+    "trust": ("what `agenteval trust --json` prints", _live("TRUST")),
 }
 
 
