@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from agenteval_tui.agents.interface import (
     AgentEvent,
@@ -32,6 +33,8 @@ from agenteval_tui.transcripts.model import (
     Usage,
     last_answer,
 )
+
+_PROMPTS = ("system", "developer")
 
 
 @dataclass(slots=True)
@@ -62,15 +65,27 @@ class Recorder:
 
     Tool messages stand behind the message that made the calls, in the order of the calls, whichever ended first:
     two runs that did the same give the same transcript. Events that make no sense (results of unknown calls) are
-    ignored. `clock` gives seconds.
+    ignored. `messages` is the conversation that the agent is given, with its calls in `tool_calls`; `clock` gives
+    seconds.
+
+    A conversation of several turns is one recording: `next_turn` between the answers.
     """
 
-    def __init__(self, messages: Sequence[Message], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        clock: Callable[[], float] = time.monotonic,
+        tool_calls: Sequence[ToolCall] = (),
+    ) -> None:
         self._clock = clock
         self._began = clock()
         self._given = tuple(messages)
+        self._given_calls = tuple(tool_calls)
         self._turns: list[_Turn] = []
         self._calls: dict[int, _Call] = {}
+        self._made = len(self._given_calls)
+        # Where the user spoke again: before the answer with this index, and what was said.
+        self._later: list[tuple[int, Message]] = []
         self._open: _Turn | None = None
         self._now = 0.0
         self._last_end = 0.0
@@ -93,7 +108,8 @@ class Recorder:
                 if text:
                     self._token().reasoning.append(text)
             case ToolCallStarted(key, call_id, name):
-                call = _Call(call_id or f"call_{len(self._calls)}", name, self._now)
+                call = _Call(call_id or f"call_{self._made}", name, self._now)
+                self._made += 1
                 self._token().calls.append(call)
                 self._calls[key] = call
             case ToolArgumentsDelta(key, text):
@@ -106,7 +122,7 @@ class Recorder:
             case UsageReported(usage):
                 self._usage = add_usage(self._usage, usage)
             case Prompted(messages):
-                self._given = messages
+                self._prompted(messages)
             case Recorded(transcript):
                 self._recorded = transcript
             case Done(reason, model):
@@ -117,12 +133,33 @@ class Recorder:
                 self._end_turn()
                 self._ended, self._error = self._now, error
 
+    @property
+    def recorded(self) -> bool:
+        """Whether a whole transcript came at once: nothing can follow it."""
+        return self._recorded is not None
+
+    def next_turn(self, message: Message) -> None:
+        """The user speaks again; what comes from now on answers that. Keys of tool calls begin anew."""
+        self._end_turn()
+        self._calls = {}
+        self._later.append((len(self._turns), message))
+        self._ended, self._finish = None, ""
+
     def transcript(self) -> Transcript:
         """The transcript so far. A run that was not told to have ended has the time of its last event as its total."""
         if self._recorded is not None:
             return self._recorded if self._error is None else replace(self._recorded, error=self._error)
-        messages, calls, steps = list(self._given), list[ToolCall](), list[Step]()
-        for number, turn in enumerate(self._turns, 1):
+        messages, calls, steps = list(self._given), self._calls_given(), list[Step]()
+        later = iter((*self._later, (-1, None)))
+        place, said = next(later)
+        answers_from = len(messages)
+        for number, turn in enumerate((*self._turns, None), 1):
+            while said is not None and place == number - 1:
+                messages.append(said)
+                answers_from = len(messages)
+                place, said = next(later)
+            if turn is None:
+                break
             self._add_turn(turn, messages, calls)
             end = self._now if turn.ended_ms is None else turn.ended_ms
             steps.append(Step(f"turn {number}", turn.started_ms, end - turn.started_ms))
@@ -140,9 +177,27 @@ class Recorder:
             usage=self._usage,
             model=self._model,
             finish_reason=self._finish,
-            final_output=last_answer(done[len(self._given) :]),
+            final_output=last_answer(done[answers_from:]),
             error=self._error,
         )
+
+    def _prompted(self, messages: tuple[Message, ...]) -> None:
+        """What the model really gets. In a later turn that holds the whole conversation: only what is new is taken."""
+        if not self._later:
+            self._given = messages
+            return
+        place, said = self._later[-1]
+        if messages and messages[-1].role == said.role:
+            self._later[-1] = (place, messages[-1])
+        if not any(message.role in _PROMPTS for message in self._given):
+            self._given = (*takewhile(lambda message: message.role in _PROMPTS, messages), *self._given)
+
+    def _calls_given(self) -> list[ToolCall]:
+        """The calls that were made before the run, each with the place of its message as it is now."""
+        if not self._given_calls:
+            return []
+        places = {call: place for place, message in enumerate(self._given) for call in message.tool_calls}
+        return [replace(call, message=places.get(index)) for index, call in enumerate(self._given_calls)]
 
     def _token(self) -> _Turn:
         """The turn that goes on now; a new one when the last has ended."""

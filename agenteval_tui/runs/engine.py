@@ -10,24 +10,27 @@ import asyncio
 import logging
 import os
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.agents.interface import Agent, AgentRequest
+from agenteval_tui.agents.interface import AgentRequest
+from agenteval_tui.runs.budget import Budget, Used
+from agenteval_tui.runs.cached import request_hash
 from agenteval_tui.runs.calm import calm
-from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Graded, Planned, Progress
-from agenteval_tui.runs.flight import MAX_ATTEMPTS, Flight, Retries
+from agenteval_tui.runs.ends import End, Ends
+from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Graded, Planned, Progress, UsageCounted
+from agenteval_tui.runs.flight import Flight
 from agenteval_tui.runs.plan import Plan, RunPlan
-from agenteval_tui.runs.plan_agents import expanded
-from agenteval_tui.runs.records import begin, run_ended
+from agenteval_tui.runs.prepared import Prepared, prepare_agents
+from agenteval_tui.runs.records import begin, run_ended, run_never_begun
+from agenteval_tui.runs.refusals import Refusals
+from agenteval_tui.runs.stopping import Repetitions, repetitions_of
 from agenteval_tui.runs.tally import Tally
-from agenteval_tui.runs.verdicts import CANCELLED, Asking, Judged, is_large, judge
+from agenteval_tui.runs.verdicts import CANCELLED, SKIPPED, Asking, Judged, is_large, judge
 from agenteval_tui.runs.waiting import WaitingRuns
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Transcript, Usage
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -40,9 +43,8 @@ MERGE_S = 0.05
 TICKS_A_PROGRESS = 5
 GRACE_S = 5.0
 """How long an agent may clean up after it was cancelled or timed out; then the run is settled without it."""
-UNSTORED = 512
-"""Ended runs that may wait for the store; then no new ones are begun."""
 FAILED = "failed"
+STOPPED = "stopped"
 
 
 class Engine:
@@ -72,22 +74,23 @@ class Engine:
         self._grace_s = grace_s
         self._pid = pid
         self._seq = 0
-        self._agents: dict[str, tuple[Agent, Mapping[str, Any], Retries]] = {}
+        self._agents: dict[str, Prepared] = {}
+        self._repetitions: dict[str, Repetitions] = {}
         self._waiting = WaitingRuns((), {})
+        self._refusals = Refusals(self._waiting, self._agents, self._tell)
+        self._ends = Ends(store, self._stored, self._fail, self._check_finished)
+        self._budget = Budget(plan.limits)
         self._limit = plan.concurrency
+        self._total = len(plan.runs) + len(plan.earlier)
         self._paused = False
-        self._stopping = ""  # why no more runs are begun: cancelled or failed
+        self._stopping = ""  # why no more runs are begun: cancelled, stopped or failed
         self._message = ""
         self._begun = False
+        self._began = time.monotonic()
         self._finished = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
         self._workers: set[asyncio.Task[None]] = set()
         self._flights: dict[str, Flight] = {}
         self._dropped: list[RunPlan] = []
-        self._unstored = 0
-        self._written: deque[tuple[str, Judged, float, Future[Any]]] = deque()
-        self._drain_asked = False
         self._tally = Tally()
         self._figures: tuple[Any, ...] = ()
         self._ticks = 0
@@ -97,29 +100,7 @@ class Engine:
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
-        from agenteval_tui.agents.registry import make_agent
-        from agenteval_tui.runs.recordings import recordings_of
-        from agenteval_tui.suites.agents_file import environment_for
-
-        limits: dict[str, int] = {}
-        for run in self.plan.runs:
-            one = run.agent
-            if one.hash in self._agents:
-                continue
-            env = environment_for(one.base_dir, self._env)
-            config = expanded(one, env)
-            agent = make_agent(
-                one.name,
-                config,
-                base_dir=one.base_dir,
-                env=env,
-                transcripts=lambda reference: recordings_of(self._store, reference),
-            )
-            retries = Retries(int(config.get("max_attempts") or MAX_ATTEMPTS), self._retry_base_s)
-            self._agents[one.hash] = (agent, config, retries)
-            if config.get("concurrency"):
-                limits[one.hash] = int(config["concurrency"])
-        self._waiting = WaitingRuns(self.plan.runs, limits)
+        self._agents.update(prepare_agents(self.plan, self._store, self._env, self._retry_base_s))
 
     async def run(self) -> Ended:
         """Run all of the plan; gives the last event. Raises `AgentevalError` when it can't begin.
@@ -129,12 +110,8 @@ class Engine:
         if not self._agents:
             self.prepare()
         self._loop = asyncio.get_running_loop()
-        started_ms = now_ms()
         try:
-            await asyncio.wrap_future(begin(self._store, self.plan, started_ms, self._pid))
-            refs = tuple(run.ref for run in self.plan.runs)
-            self._tell(Planned, self.plan.execution_id, self.plan.title, refs, self._limit, started_ms)
-            self._begun = True
+            await self._begin()
             self._tick()
             with calm():
                 self._fill()
@@ -173,11 +150,50 @@ class Engine:
                 return
         self._tell_progress()
 
+    # The beginning
+
+    async def _begin(self) -> None:
+        plan, started_ms = self.plan, now_ms()
+        self._began = time.monotonic()
+        await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
+        self._line_up()
+        refs = {one.ref.run: one.ref for one in plan.earlier} | {one.ref.run: one.ref for one in plan.runs}
+        shown = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
+        limits = plan.limits
+        self._tell(
+            Planned, plan.execution_id, plan.title, shown, self._limit, started_ms,
+            limits.cost, limits.tokens, limits.seconds,
+        )  # fmt: skip
+        self._begun = True
+        for one in plan.earlier:
+            self._tally.earlier(one)
+            self._tell(AgentFinished, one.ref.run, one.duration_ms, one.error)
+            if (one.input_tokens, one.output_tokens, one.cost) != (None, None, None):
+                self._tell(UsageCounted, one.ref.run, one.input_tokens, one.output_tokens, one.cost)
+            self._tell(Graded, one.ref.run, one.status, one.score, one.failed, one.duration_ms)
+        if self._stopping:  # it was cancelled before it began
+            self._dropped.extend(self._waiting.clear())
+        for group in {id(one): one for one in self._repetitions.values()}.values():
+            if group.answer != "open":  # by runs that ended before
+                self._skip(group)
+
+    def _line_up(self) -> None:
+        """All runs of the plan into the line; what ended earlier counts for repetitions that may stop early."""
+        plan = self.plan
+        earlier: list[tuple[str, Any, str]] = []
+        if plan.earlier and any(run.stop is not None for run in plan.runs):
+            suites = {row.id: row.suite_key for row in self._store.runs_of_execution(plan.execution_id)}
+            earlier = [(suites.get(one.ref.run, ""), one.ref, one.status) for one in plan.earlier]
+        self._repetitions = repetitions_of(plan.runs, earlier)
+        limits = {name: agent.limit for name, agent in self._agents.items() if agent.limit is not None}
+        self._waiting = WaitingRuns(plan.runs, limits, self._repetitions)
+        self._refusals = Refusals(self._waiting, self._agents, self._tell)
+
     # Workers
 
     def _fill(self) -> None:
         """As many workers as there is room for. A worker ends when there is nothing more that it may begin."""
-        if self._begun and not self._paused and not self._stopping:
+        if self._begun and not self._paused and not self._stopping and not self._held_up():
             for _ in range(min(self._limit - len(self._workers), self._waiting.ready())):
                 task = self._loop.create_task(self._work())
                 self._workers.add(task)
@@ -197,14 +213,12 @@ class Engine:
         task = asyncio.current_task()
         assert task is not None
         while task in self._workers:  # not any more when it was given up
-            if self._paused or self._stopping or len(self._workers) > self._limit:
+            if self._paused or self._stopping or len(self._workers) > self._limit or self._held_up():
                 return
             run = self._waiting.take()
             if run is None:
                 return
-            agent, config, retries = self._agents[run.agent.hash]
-            request = AgentRequest(run.messages, config, run.context, run.ref.test, run.ref.repetition, run.seed)
-            flight = Flight(run, agent, request, retries, self._tell)
+            flight = self._refusals.parked.pop(run.ref.run, None) or self._flight(run)
             flight.task = task
             self._flights[flight.run] = flight
             try:
@@ -217,15 +231,30 @@ class Engine:
                     self._waiting.release(run)
             # An agent that never waits would let nobody else have a turn: events, commands, the store.
             await asyncio.sleep(0)
-            await self._room.wait()
+            await self._ends.room.wait()
+
+    def _flight(self, run: RunPlan) -> Flight:
+        one, ref = self._agents[run.agent.hash], run.ref
+        request = AgentRequest(
+            run.messages, one.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run
+        )
+        return Flight(run, one.agent, request, one.retries, self._tell, one.price, one.withheld)
 
     async def _fly(self, flight: Flight) -> None:
         answers = None
         try:
-            await flight.fly()
+            known = await self._known(flight) if self.plan.cache else None
+            if known is not None:
+                flight.take(known)
+            else:
+                await flight.fly()
+                if flight.refused is not None and self._back_in_line(flight):
+                    return
             transcript = self._landed(flight)
             if transcript is None:
                 return
+            if transcript.error is None and self._refusals.accepted(flight, self._limit):
+                self._fill()
             replies = None
             if transcript.error is None and self._asks(flight.plan):
                 answers = await self._answers(flight, transcript)
@@ -245,6 +274,34 @@ class Engine:
             # Before the run's end: a result is never in the history without what it rests on.
             self._store.keep_replies(flight.run, answers.stored)
         self._settle(flight, transcript, judged)
+
+    def _back_in_line(self, flight: Flight) -> bool:
+        """The server refused the run: whether it waits for another turn."""
+        if self._stopping or flight.stop:
+            return False
+        hold_s = self._refusals.refused(flight, self._limit)
+        if hold_s is None:
+            return False
+        self._flights.pop(flight.run)
+        self._loop.call_later(hold_s + 0.001, self._fill)
+        return True
+
+    async def _known(self, flight: Flight) -> Transcript | None:
+        """The answer in the history to the same request, where such answers were asked for."""
+        if self.plan.cache == "first" and flight.plan.ref.repetition > 1:
+            return None
+        asked = self._request_hash(flight)
+        if not asked or flight.attempt:
+            return None
+        try:
+            found = await asyncio.to_thread(self._store.cached, asked)
+        except AgentevalError:
+            return None  # a history that can't be read only means that the agent is asked
+        return None if found is None else found[1]
+
+    def _request_hash(self, flight: Flight) -> str:
+        agent = self._agents[flight.plan.agent.hash].fingerprint
+        return request_hash(agent, flight.request, flight.plan.turns) if agent else ""
 
     async def _answers(self, flight: Flight, transcript: Transcript) -> Answers:
         """Ask what the run's criteria want to know of others."""
@@ -271,8 +328,10 @@ class Engine:
             return flight.transcript()
         flight.land()
         transcript = flight.transcript()
-        error = transcript.error.message if transcript.error is not None else ""
-        self._tell(AgentFinished, flight.run, flight.duration_ms, error)
+        error, mend = "", ""
+        if transcript.error is not None:
+            error, mend = transcript.error.message, transcript.error.mend
+        self._tell(AgentFinished, flight.run, flight.duration_ms, error, mend, flight.cached)
         return transcript
 
     def _end_flight(self, flight: Flight, reason: str) -> None:
@@ -302,47 +361,34 @@ class Engine:
         """Hand the ended run to the store; `Graded` goes out when it is on the disk."""
         flight.settled = True
         self._tally.landed(flight, judged.status)
-        ended = run_ended(
-            flight.run,
-            judged,
-            transcript,
-            started_ms=flight.started_ms,
-            duration_ms=flight.duration_ms,
-            attempts=flight.attempt,
-        )
-        self._store_end(flight.run, judged, flight.duration_ms, self._store.run_ended(ended))
+        request = self._request_hash(flight) if transcript.error is None else ""
+        self._ends.add(run_ended(flight, judged, transcript, request), judged)
+        group = self._repetitions.get(flight.run) if self._repetitions else None
+        if group is not None and group.add(judged.status):
+            self._skip(group)
 
-    def _store_end(self, run: str, judged: Judged, duration_ms: float, future: Future[Any]) -> None:
-        self._unstored += 1
-        if self._unstored >= UNSTORED:
-            self._room.clear()
-
-        def written(done: Future[Any]) -> None:
-            # In the store's thread. One wake-up for all that a commit brought, not one each.
-            self._written.append((run, judged, duration_ms, done))
-            if not self._drain_asked:
-                self._drain_asked = True
-                self._loop.call_soon_threadsafe(self._drain)
-
-        future.add_done_callback(written)
-
-    def _drain(self) -> None:
-        self._drain_asked = False
-        while self._written:
-            run, judged, duration_ms, future = self._written.popleft()
-            self._unstored -= 1
-            error = future.exception()
-            if error is not None:
-                self._fail(str(error))
-                continue
-            self._graded(run, judged, duration_ms)
-        if self._unstored < UNSTORED // 2:
-            self._room.set()
-        self._check_finished()
+    def _stored(self, end: End) -> None:
+        self._graded(end.run, end.judged, end.duration_ms)
 
     def _graded(self, run: str, judged: Judged, duration_ms: float) -> None:
         self._tally.count(judged.status)
         self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms)
+
+    def _skip(self, group: Repetitions) -> None:
+        """The pass rate is known: what waits of these repetitions is not needed. What is in flight ends normally."""
+        judged = Judged.nothing(SKIPPED, group.why)
+        for run in self._waiting.not_needed(group):
+            parked = self._refusals.parked.pop(run.ref.run, None)
+            if parked is None:
+                self._ends.add(run_never_begun(run, judged), judged)
+            else:
+                self._close_parked(parked, judged)
+
+    def _close_parked(self, flight: Flight, judged: Judged) -> None:
+        """End a run that was refused and stood in the line: its attempts are kept."""
+        flight.refused = None
+        flight.land()
+        self._settle(flight, flight.bare(), judged)
 
     def _cancel(self, run_id: str) -> None:
         flight = self._flights.get(run_id)
@@ -350,11 +396,14 @@ class Engine:
             self._end_flight(flight, CANCELLED)
             return
         run = self._waiting.remove(run_id)
-        if run is not None:
-            judged = Judged(CANCELLED, None, (), 0, "cancelled before it began")
-            transcript = Transcript(messages=run.messages)
-            ended = run_ended(run_id, judged, transcript, started_ms=0, duration_ms=0, attempts=0)
-            self._store_end(run_id, judged, 0.0, self._store.run_ended(ended))
+        if run is None:
+            return
+        parked = self._refusals.parked.pop(run_id, None)
+        if parked is not None:
+            self._close_parked(parked, Judged.nothing(CANCELLED, "cancelled while its agent's server was busy"))
+        else:
+            judged = Judged.nothing(CANCELLED, "cancelled before it began")
+            self._ends.add(run_never_begun(run, judged), judged)
 
     def _fail(self, message: str) -> None:
         """The execution can't go on: nothing that ends now would be kept."""
@@ -364,37 +413,71 @@ class Engine:
 
     def _stop(self, status: str) -> None:
         self._stopping = status
+        for run_id in list(self._refusals.parked):
+            self._cancel(run_id)
         self._dropped.extend(self._waiting.clear())
         for flight in list(self._flights.values()):
             self._end_flight(flight, CANCELLED)
         self._check_finished()
 
     def _check_finished(self) -> None:
-        if not self._workers and not self._flights and not self._unstored and not len(self._waiting):
+        if self._workers or self._flights or self._ends.waiting:
+            return
+        if len(self._waiting) and not self._stopping and self._begun:
+            reached = self._held_up()
+            if reached:
+                # What waits stays queued in the history: it can be resumed.
+                self._stopping = STOPPED
+                self._message = f"{reached} was reached after {self._tally.ended} of {self._total} runs"
+        if self._stopping == STOPPED or not len(self._waiting):
             self._finished.set()
+
+    def _held_up(self) -> str:
+        """The limit that lets no run begin now, in words; "" when one may."""
+        if not self._budget.limited:
+            return ""
+        spent = [flight.spent for flight in self._flights.values() if not flight.settled]
+        in_flight = [Used(one.cost or 0.0, one.total_tokens or 0) for one in spent]
+        used = self._tally.used(self._judged)
+        return self._budget.holds_up(used, self._tally.paid, in_flight, time.monotonic() - self._began)
+
+    @property
+    def _judged(self) -> Usage:
+        return self._asker.usage if self._asker is not None else Usage()
 
     async def _end(self) -> Ended:
         status = self._stopping or "finished"
+        message = "; ".join(filter(None, (self._message, *self._remarks())))
         try:
-            await asyncio.wrap_future(self._store.end_execution(self.plan.execution_id, status, self._message))
+            await asyncio.wrap_future(self._store.end_execution(self.plan.execution_id, status, message))
         except AgentevalError as error:
-            status, self._message = FAILED, self._message or str(error)
+            status, message = FAILED, message or str(error)
         if status == CANCELLED:
             # The store cancels what still waits together with the execution.
-            nothing = Judged(CANCELLED, None, (), 0, "")
+            nothing = Judged.nothing(CANCELLED)
             dropped, self._dropped = self._dropped, []
             for run in dropped:
                 self._graded(run.ref.run, nothing, 0.0)
         self._tell_progress()
-        ended: Ended = self._tell(Ended, status, self._message)
+        ended: Ended = self._tell(Ended, status, message)
         return ended
+
+    def _remarks(self) -> list[str]:
+        """What a person should know of an execution that went well."""
+        said = []
+        if self._tally.skipped:
+            said.append(f"{self._tally.skipped} of {self._total} runs were not needed")
+        if self.plan.limits.cost is not None and self._tally.unpriced:
+            names = ", ".join(sorted(self._tally.unpriced))
+            said.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
+        return said
 
     async def _close_agents(self) -> None:
         if self._asker is not None:
             await self._asker.close()
-        for agent, _, _ in self._agents.values():
+        for one in self._agents.values():
             try:
-                await asyncio.wait_for(agent.close(), self._grace_s)
+                await asyncio.wait_for(one.agent.close(), self._grace_s)
             except Exception:
                 log.warning("an agent could not be closed", exc_info=True)
 
@@ -427,17 +510,23 @@ class Engine:
             if not self._paused:
                 self._tally.pace.sample(now, self._tally.ended)
             self._tell_progress()
+            if self._budget.limited:
+                self._check_finished()  # time is used up also while nothing happens
         self._timer = self._loop.call_later(MERGE_S, self._tick)
 
     def _tell_progress(self) -> None:
+        if not self._begun:
+            return
+        parked = self._refusals.parked
         figures = self._tally.figures(
-            total=len(self.plan.runs),
-            queued=len(self._waiting),
+            total=self._total,
+            queued=len(self._waiting) - len(parked),
             dropped=len(self._dropped),
-            flights=list(self._flights.values()),
+            flights=[*self._flights.values(), *parked.values()],
             limit=self._limit,
             paused=self._paused,
+            judged=self._judged,
         )
-        if self._begun and figures != self._figures:
+        if figures != self._figures:
             self._figures = figures
             self._tell(Progress, *figures)

@@ -63,7 +63,8 @@ class TurnStarted(Event):
 class Throttled(Event):
     """The number of runs at once was changed for an agent, because its server asks for less (429) or takes more again.
 
-    `wanted` is the number without that; `wait_s`: no new run of this agent begins before.
+    `wanted` is the number without that (`limit` equals it: all is as it was); `wait_s`: no new run of this agent begins
+    before.
     """
 
     type: ClassVar[str] = "throttled"
@@ -274,7 +275,8 @@ class RunShown(Event):
 class Snapshot(Event):
     """Everything since the start, for a watcher that comes later: `seq` is the last event that it contains.
 
-    `states` holds the runs that left the queue, in plan order; `ended_runs` the ids of those that ended, in that order.
+    `states` holds the runs that left the queue, in plan order; `ended_runs` the ids of those that ended, in that order;
+    `throttled` the agents that may not have as many runs at once as they should.
     """
 
     type: ClassVar[str] = "snapshot"
@@ -283,6 +285,7 @@ class Snapshot(Event):
     ended_runs: tuple[str, ...]
     progress: Progress | None
     ended: Ended | None
+    throttled: tuple[Throttled, ...] = ()
 
 
 EVENTS: dict[str, type[Event]] = {
@@ -356,6 +359,7 @@ def decode_event(line: str | bytes) -> Event:
             values["ended_runs"] = tuple(values["ended_runs"])
             values["progress"] = _made(Progress, values["progress"]) if values["progress"] else None
             values["ended"] = _made(Ended, values["ended"]) if values["ended"] else None
+            values["throttled"] = tuple(_made(Throttled, one) for one in values.get("throttled", ()))
         return _made(cls, values)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"a broken `{data['type']}` event: {error}") from error

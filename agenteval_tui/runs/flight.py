@@ -1,11 +1,11 @@
-"""One run in flight: its attempts, and what streams of it to the watchers."""
+"""One run in flight: its attempts, each with the turns of its conversation."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -16,38 +16,20 @@ from agenteval_tui.agents.interface import (
     AgentRequest,
     Done,
     Failed,
-    ReasoningDelta,
     Recorded,
     TextDelta,
-    ToolArgumentsDelta,
-    ToolCallFinished,
-    ToolCallStarted,
-    TurnEnded,
     UsageReported,
 )
 from agenteval_tui.agents.record import Recorder, add_usage
-from agenteval_tui.runs.events import (
-    AttemptFailed,
-    Event,
-    ReasoningStreamed,
-    RunStarted,
-    TextStreamed,
-    ToolArguments,
-    ToolFinished,
-    ToolStarted,
-    UsageCounted,
-)
+from agenteval_tui.history.rows import FailedAttempt
+from agenteval_tui.runs.costs import Price, Priced
+from agenteval_tui.runs.events import AttemptFailed, RunStarted, TurnStarted
 from agenteval_tui.runs.plan import RunPlan
+from agenteval_tui.runs.stream import Stream, Tell
+from agenteval_tui.runs.withheld import NOTHING, Withheld
 from agenteval_tui.text.identity import now_ms
-from agenteval_tui.transcripts.codec import arguments_text
-from agenteval_tui.transcripts.model import RunError, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 
-Tell = Callable[..., None]
-"""`tell(EventClass, *fields)`: number an event and send it out."""
-
-RESULT_LIMIT = 4_000
-ARGUMENTS_LIMIT = 16_000
-RECORDED_CALLS = 50
 MAX_ATTEMPTS = 3
 MAX_BACK_OFF_S = 30.0
 BREATH = 100
@@ -71,12 +53,22 @@ class Retries:
 
 
 class Flight:
-    """A run from its first attempt to the agent's end. `fly` once; `stop` says why it was ended from outside.
+    """A run from its first attempt to the agent's end. `stop` says why it was ended from outside.
 
+    `fly` may end with `refused`: the server asks for less (429), and the run is to wait in line; then `fly` again.
     Afterwards `transcript()` is what the agent left behind, with the `error` in it if there was one.
     """
 
-    def __init__(self, plan: RunPlan, agent: Agent, request: AgentRequest, retries: Retries, tell: Tell) -> None:
+    def __init__(
+        self,
+        plan: RunPlan,
+        agent: Agent,
+        request: AgentRequest,
+        retries: Retries,
+        tell: Tell,
+        price: Price | None = None,
+        withheld: Withheld = NOTHING,
+    ) -> None:
         self.plan = plan
         self.run = plan.ref.run
         self.attempt = 0
@@ -86,113 +78,221 @@ class Flight:
         self.duration_ms = 0.0
         self.stop = ""
         """Empty, "timeout" or "cancelled"."""
+        self.refused: Failed | None = None
+        """The failure with which the server sent the run back into the line."""
         self.landed = False
         """True once the agent is done; what follows is grading, which the run's time does not count."""
         self.settled = False
         """True once its end was given to the store."""
+        self.cached = False
+        """True when the answer was in the history already."""
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         """Runs out when the agent does not end although it was stopped."""
         self.usage = Usage()
         self.spent = Usage()
         """What all attempts used together; `usage` is that of the current one."""
+        self.failed_attempts: list[FailedAttempt] = []
+        self.asked_at = 0.0
+        """When the current attempt began, on the steady clock."""
+        self.request = request
         self._agent = agent
-        self._request = request
         self._retries = retries
         self._tell = tell
+        self._price = price
+        self._withheld = withheld
+        self._stream = Stream(self.run, tell, withheld)
+        self._priced: Priced | None = None
         self._began = time.monotonic()
+        self._parked_at = 0.0
+        self._counted = 0  # attempts without those that a busy server refused
+        self._attempt_ms = 0
         self.deadline = self._began + plan.timeout_s
         self._recorder: Recorder | None = None
+        self._known: Transcript | None = None
         self._error: RunError | None = None
-        self._texts: list[str] = []
-        self._texts_kind: type[Event] = TextStreamed
-        self._arguments: dict[int, list[str]] = {}
-        self._shown = False  # something of this attempt has streamed
+
+    @property
+    def age_s(self) -> float:
+        """For how long it has been at work."""
+        return time.monotonic() - self._began
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether a refusal may be followed by another attempt at all. Who allows one attempt wants to see how it ends.
+
+        Beyond that a refusal is no attempt: the server did not look at the question. It counts neither towards
+        `max_attempts` nor, while the run waits in line, towards its time-out.
+        """
+        return self._retries.attempts > 1
 
     async def fly(self) -> None:
         """Run the agent, again where that may help. Raises only CancelledError; errors are in the transcript."""
-        self.started_ms = now_ms()
+        if not self.started_ms:
+            self.started_ms = now_ms()
+        self._unpark()
         while not self.stop:
             self.attempt += 1
             self._tell(RunStarted, self.run, self.attempt, now_ms())
             failed = await self._attempt()
-            if failed is None or not failed.retry or self.attempt >= self._retries.attempts:
+            if failed is None or not failed.retry:
                 break
-            wait_s = self._retries.wait_s(self.attempt, failed.retry_after_s)
+            if failed.error.kind == "rate_limit" and self.may_wait:
+                self.refused = failed
+                break
+            self._counted += 1
+            if self._counted >= self._retries.attempts:
+                break
+            wait_s = self._retries.wait_s(self._counted, failed.retry_after_s)
             if wait_s >= self.deadline - time.monotonic():
                 # The run would time out while it waits: say now what is wrong.
                 if failed.retry_after_s is not None:
                     asked = f"it asks to wait {failed.retry_after_s:g} s, longer than the run may take"
                     self._error = replace(failed.error, message=f"{failed.error.message}; {asked}")
                 break
-            self.flush()
-            self._tell(AttemptFailed, self.run, self.attempt, failed.error.message, wait_s)
+            self.again_in(wait_s, failed)
             await asyncio.sleep(wait_s)
             self._error = None
+
+    def again_in(self, wait_s: float, failed: Failed) -> None:
+        """The attempt failed and there will be another one."""
+        self.flush()
+        error = self._clean(failed.error)
+        used = self.usage
+        self.failed_attempts.append(
+            FailedAttempt(
+                self.attempt,
+                error.kind,
+                error.message,
+                (time.monotonic() - self.asked_at) * 1000,
+                self._attempt_ms,
+                used.input_tokens,
+                used.output_tokens,
+                used.cost,
+            )
+        )
+        self._tell(AttemptFailed, self.run, self.attempt, error.message, wait_s, error.kind, error.mend)
+
+    def give_up(self, error: RunError) -> None:
+        """A refused run does not wait any longer: it ends with this error."""
+        self.refused = None
+        self._error = error
+
+    def park(self) -> None:
+        """The run goes back into the line; the time that it stands there is not its own."""
+        self._parked_at = time.monotonic()
+
+    def take(self, transcript: Transcript) -> None:
+        """The answer is known: no agent is asked, nothing is spent."""
+        self.cached = True
+        self.started_ms = now_ms()
+        self._known = transcript
+        self._tell(RunStarted, self.run, 1, self.started_ms)
+        self._stream.show(transcript)
 
     def land(self) -> None:
         """The agent is done: stop the clock, send what is left of the stream."""
         if self.landed:
             return
         self.landed = True
+        self._unpark()
         self.duration_ms = (time.monotonic() - self._began) * 1000
-        self.flush()
+        self._stream.end()
         if self.timer is not None:
             self.timer.cancel()
 
     def transcript(self) -> Transcript:
         """What there is of the conversation; complete when the agent ended by itself."""
-        if self._recorder is None:
-            return Transcript(messages=self.plan.messages)
-        transcript = self._recorder.transcript()
+        if self._known is not None:
+            transcript = self._known
+        elif self._recorder is None:
+            transcript = self.bare()
+        else:
+            transcript = self._recorder.transcript()
         error = self._error
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
             error = RunError("timeout", f"the run did not end within {limit}", "raise `timeout` of the test")
         elif self.stop == "cancelled":
             error = RunError("cancelled", "the run was cancelled")
-        return transcript if error is None else replace(transcript, error=error)
+        if error is not None:
+            transcript = replace(transcript, error=error)
+        return self._withheld.transcript(transcript) if self._withheld else transcript
+
+    def bare(self) -> Transcript:
+        """The conversation that was to be answered, and nothing else."""
+        return Transcript(messages=self.plan.messages, tool_calls=self.plan.tool_calls)
 
     def flush(self) -> None:
         """Send the text that was gathered since the last time, as one event."""
-        if self._texts:
-            text = "".join(self._texts)
-            self._texts.clear()
-            self._tell(self._texts_kind, self.run, text)
+        self._stream.flush()
+
+    def _unpark(self) -> None:
+        if self._parked_at:
+            waited = time.monotonic() - self._parked_at
+            self._began += waited
+            self.deadline += waited
+            self._parked_at = 0.0
+            self.refused = self._error = None
+
+    def _clean(self, error: RunError) -> RunError:
+        return self._withheld.error(error) if self._withheld else error
 
     async def _attempt(self) -> Failed | None:
-        """One attempt; gives how it failed, or None when the agent was done."""
-        self._recorder = recorder = Recorder(self._request.messages)
-        self._arguments.clear()
-        self._shown = False
+        """One attempt with all turns; gives how it failed, or None when the agent was done."""
+        request = self.request
+        self._recorder = recorder = Recorder(request.messages, tool_calls=request.tool_calls)
+        self._stream.begin()
+        self._priced = Priced(self._price) if self._price is not None else None
         self.usage = Usage()
+        self.asked_at = time.monotonic()
+        self._attempt_ms = now_ms()
+        failed = await self._turn(request, recorder)
+        for number, text in enumerate(self.plan.turns, request.turn + 1):
+            if failed is not None or self.stop or recorder.recorded:
+                break
+            so_far, said = recorder.transcript(), Message("user", text)
+            recorder.next_turn(said)
+            self._stream.next_turn()
+            self._tell(TurnStarted, self.run, number, text)
+            messages = (*so_far.messages, said)
+            request = replace(request, messages=messages, tool_calls=so_far.tool_calls, turn=number)
+            failed = await self._turn(request, recorder)
+        return failed
+
+    async def _turn(self, request: AgentRequest, recorder: Recorder) -> Failed | None:
         try:
-            stream = self._agent.run(self._request)
-            if hasattr(stream, "aclose"):
-                async with aclosing(cast(Any, stream)):
-                    return await self._consume(stream, recorder)
-            return await self._consume(stream, recorder)
+            events = self._agent.run(request)
+            if hasattr(events, "aclose"):
+                async with aclosing(cast(Any, events)):
+                    return await self._consume(events, recorder)
+            return await self._consume(events, recorder)
         except Exception as error:
             said = str(error) or "no message"
             self._error = RunError("exception", f"the agent raised {type(error).__name__}: {said}")
             return Failed(self._error)
 
-    async def _consume(self, stream: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
+    async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
         count = 0
-        async for event in stream:
+        async for event in events:
             if self.stop:
                 return None
-            recorder.apply(event)
             kind = type(event)
+            if kind is UsageReported:
+                event = self._used(cast(UsageReported, event), recorder)
+            recorder.apply(event)
             if kind is TextDelta:
-                self._stream(TextStreamed, cast(TextDelta, event).text)
+                self._stream.text(cast(TextDelta, event).text)
             elif kind is Done:
+                self._settle_price(cast(Done, event).model, recorder)
                 return None
             elif kind is Failed:
                 self._error = cast(Failed, event).error
                 return cast(Failed, event)
+            elif kind is Recorded:
+                self._replayed(cast(Recorded, event).transcript)
             else:
-                self._other(event)
+                self._stream.other(event)
             count += 1
             if count % BREATH == 0:
                 await asyncio.sleep(0)
@@ -201,62 +301,32 @@ class Flight:
             return Failed(self._error)
         return None
 
-    def _stream(self, kind: type[Event], text: str) -> None:
-        self._shown = True
-        if kind is not self._texts_kind:
-            self.flush()
-            self._texts_kind = kind
-        self._texts.append(text)
+    # Usage
 
-    def _other(self, event: AgentEvent) -> None:
-        match event:
-            case ReasoningDelta(text):
-                self._stream(ReasoningStreamed, text)
-            case ToolCallStarted(key, _, name):
-                self.flush()
-                self._shown = True
-                self._arguments[key] = []
-                self._tell(ToolStarted, self.run, key, name)
-            case ToolArgumentsDelta(key, text):
-                if key in self._arguments:
-                    self._arguments[key].append(text)
-            case ToolCallFinished(key, result, error):
-                self.flush()
-                self._send_arguments(key)
-                self._tell(ToolFinished, self.run, key, result[:RESULT_LIMIT], error)
-            case TurnEnded():
-                for key in tuple(self._arguments):
-                    self._send_arguments(key)
-            case UsageReported(usage):
-                self.usage = add_usage(self.usage, usage)
-                self.spent = add_usage(self.spent, usage)
-                self._tell_usage()
-            case Recorded(transcript):
-                self._replayed(transcript)
+    def _used(self, event: UsageReported, recorder: Recorder) -> UsageReported:
+        usage = event.usage
+        if self._priced is not None and usage.cost is None:
+            usage = self._priced.priced(usage)
+        self._count(usage)
+        return event if usage is event.usage else UsageReported(usage)
 
-    def _send_arguments(self, key: int) -> None:
-        pieces = self._arguments.pop(key, None)
-        if pieces is not None:
-            self.flush()
-            self._tell(ToolArguments, self.run, key, "".join(pieces)[:ARGUMENTS_LIMIT])
+    def _settle_price(self, model: str, recorder: Recorder) -> None:
+        """Now the model is known: what was priced as another one's tokens is put right."""
+        if self._priced is None or not model:
+            return
+        more = self._priced.named(model)
+        if more is not None:
+            recorder.apply(UsageReported(Usage(cost=more)))
+            self._count(Usage(cost=more))
 
     def _replayed(self, transcript: Transcript) -> None:
-        """Show a recording that did not stream as if it had just happened: its last calls, then the answer."""
-        if not self._shown:
-            self._show(transcript)
-        self.usage = transcript.usage
-        self.spent = add_usage(self.spent, transcript.usage)
+        """A recording that did not stream is shown as if it had just happened."""
+        if not self._stream.shown:
+            self._stream.show(transcript)
+        self._count(transcript.usage)
+
+    def _count(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.spent = add_usage(self.spent, usage)
         if self.usage != Usage():
-            self._tell_usage()
-
-    def _show(self, transcript: Transcript) -> None:
-        for index, call in list(enumerate(transcript.tool_calls))[-RECORDED_CALLS:]:
-            self._tell(ToolStarted, self.run, index, call.name)
-            self._tell(ToolArguments, self.run, index, arguments_text(call)[:ARGUMENTS_LIMIT])
-            if call.result is not None:
-                self._tell(ToolFinished, self.run, index, call.result[:RESULT_LIMIT], call.status == "error")
-        if transcript.final_output:
-            self._stream(TextStreamed, transcript.final_output)
-
-    def _tell_usage(self) -> None:
-        self._tell(UsageCounted, self.run, self.usage.input_tokens, self.usage.output_tokens, self.usage.cost)
+            self._stream.usage(self.usage)

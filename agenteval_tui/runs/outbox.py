@@ -15,12 +15,13 @@ from agenteval_tui.runs.events import (
     ToolArguments,
     ToolFinished,
     ToolStarted,
+    TurnStarted,
 )
 
 MOST_EVENTS = 4_000
 MOST_CHARACTERS = 2_000_000
 
-STREAMED = (TextStreamed, ReasoningStreamed, ToolStarted, ToolArguments, ToolFinished)
+STREAMED = (TextStreamed, ReasoningStreamed, ToolStarted, ToolArguments, ToolFinished, TurnStarted)
 
 
 class Outbox:
@@ -98,7 +99,7 @@ class Outbox:
 
     def _append(self, event: Event) -> None:
         self._events.append(event)
-        if isinstance(event, ToolArguments):
+        if isinstance(event, ToolArguments | TurnStarted):
             self._characters += len(event.text)
         elif isinstance(event, ToolFinished):
             self._characters += len(event.result)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from typing import TYPE_CHECKING
-
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.runs.plan import Plan, RunPlan
 from agenteval_tui.runs.tasks import Tasks
@@ -14,10 +12,8 @@ from agenteval_tui.runs.verdicts import Judged
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.flight import Flight
-
-if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.flight import Flight
 
 
 def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[Any]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.runs.budget import Used
 from agenteval_tui.runs.pace import Pace
-from agenteval_tui.runs.verdicts import CANCELLED
-from agenteval_tui.text.identity import now_ms
+from agenteval_tui.runs.verdicts import CANCELLED, SKIPPED
+from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.flight import Flight
+    from agenteval_tui.runs.plan import EarlierRun
 
 Spent = tuple[int, int, float | None]
 """Input tokens, output tokens, cost in US dollars (None: never measured)."""
@@ -21,6 +23,10 @@ class Tally:
 
     def __init__(self) -> None:
         self.pace = Pace()
+        self.paid = 0
+        """Ended runs for which an agent was asked."""
+        self.unpriced: set[str] = set()
+        """Agents of which tokens are known and the cost is not."""
         self._counts: dict[str, int] = {}
         self._spent: Spent = (0, 0, None)
 
@@ -29,23 +35,53 @@ class Tally:
         """How many runs have an outcome that is stored, or were cancelled."""
         return sum(self._counts.values())
 
+    @property
+    def skipped(self) -> int:
+        """How many runs were not needed."""
+        return self._counts.get(SKIPPED, 0)
+
     def landed(self, flight: Flight, status: str) -> None:
         """A run's agent is done."""
-        self._spent = self._with([flight])
+        if flight.cached:
+            return  # nobody was asked: it cost nothing, and says nothing of how long the others take
+        self._spent = self._with([flight.spent])
+        self.paid += 1
+        if flight.spent.cost is None and flight.spent.total_tokens is not None:
+            self.unpriced.add(flight.plan.ref.agent)
         if status != CANCELLED:
             self.pace.ended(flight.duration_ms / 1000)
+
+    def earlier(self, run: EarlierRun) -> None:
+        """A run that ended before the execution was resumed."""
+        self._counts[run.status] = self._counts.get(run.status, 0) + 1
+        used = Usage(run.input_tokens, run.output_tokens, cost=run.cost)
+        if used != Usage():
+            self._spent = self._with([used])
+            self.paid += 1
 
     def count(self, status: str) -> None:
         """A run's end is in the store."""
         self._counts[status] = self._counts.get(status, 0) + 1
 
+    def used(self, judged: Usage) -> Used:
+        """What ended runs and all judges have used."""
+        tokens_in, tokens_out, cost = self._spent
+        return Used((cost or 0.0) + (judged.cost or 0.0), tokens_in + tokens_out + (judged.total_tokens or 0))
+
     def figures(
-        self, *, total: int, queued: int, dropped: int, flights: Sequence[Flight], limit: int, paused: bool
+        self,
+        *,
+        total: int,
+        queued: int,
+        dropped: int,
+        flights: Collection[Flight],
+        limit: int,
+        paused: bool,
+        judged: Usage,
     ) -> tuple[Any, ...]:
         """What a `Progress` event holds behind its number. `dropped` runs wait for nothing any more."""
         counts = self._counts
-        now = now_ms()
-        eta_s = self.pace.eta_s(queued, [(now - flight.started_ms) / 1000 for flight in flights], limit)
+        eta_s = self.pace.eta_s(queued, [flight.age_s for flight in flights], limit)
         return (
             total,
             queued,
@@ -57,15 +93,17 @@ class Tally:
             counts.get("needs_review", 0),
             round(self.pace.rate, 3),
             None if eta_s is None else round(eta_s, 1),
-            *self._with(flights),
+            *self._with([flight.spent for flight in flights]),
             limit,
             paused,
+            self.skipped,
+            judged.total_tokens or 0,
+            judged.cost,
         )
 
-    def _with(self, flights: Sequence[Flight]) -> Spent:
+    def _with(self, used: Collection[Usage]) -> Spent:
         tokens_in, tokens_out, cost = self._spent
-        for flight in flights:
-            spent = flight.spent
+        for spent in used:
             tokens_in += spent.input_tokens or 0
             tokens_out += spent.output_tokens or 0
             if spent.cost is not None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.questions import Reply
 
 CANCELLED = "cancelled"
+SKIPPED = "skipped"
+"""Of a run that was not needed: its test was decided without it."""
 LARGE = 200_000
 """Characters from which grading a transcript is left to a thread: it would hold up all other runs."""
 
@@ -29,6 +31,11 @@ class Judged:
     results: tuple[CriterionResult, ...]
     warnings: int
     why: str
+
+    @classmethod
+    def nothing(cls, status: str, why: str = "") -> Judged:
+        """There is nothing to grade."""
+        return cls(status, None, (), 0, why)
 
     @property
     def failed(self) -> tuple[tuple[str, str], ...]:
@@ -65,7 +72,7 @@ def judge(run: RunPlan, transcript: Transcript, replies: Mapping[str, Reply] | N
     """
     error = transcript.error
     if error is not None and error.kind == CANCELLED:
-        return Judged(CANCELLED, None, (), 0, error.message)
+        return Judged.nothing(CANCELLED, error.message)
     verdict = grade(transcript, run.specs, run.variables, run.pass_threshold, replies=replies)
     why = verdict.reason if error is None else error.message
     return Judged(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, why)

@@ -26,9 +26,11 @@ from agenteval_tui.runs.events import (
     Snapshot,
     StreamPart,
     TextStreamed,
+    Throttled,
     ToolArguments,
     ToolFinished,
     ToolStarted,
+    TurnStarted,
     UsageCounted,
 )
 
@@ -42,6 +44,7 @@ RETRIES = 20
 """Failed attempts of one run whose messages are kept."""
 
 IN_FLIGHT = ("running", "grading")
+NO_FAILURE = ("passed", "cancelled", "skipped")
 
 
 @dataclass(slots=True)
@@ -56,6 +59,8 @@ class RunView:
     score: float | None = None
     failed: tuple[tuple[str, str], ...] = ()
     error: str = ""
+    mend: str = ""
+    cached: bool = False
     retries: tuple[str, ...] = ()
     retry_in_s: float | None = None
     input_tokens: int | None = None
@@ -90,6 +95,8 @@ class RunView:
             score=self.score,
             failed=self.failed,
             error=self.error,
+            mend=self.mend,
+            cached=self.cached,
             retries=self.retries,
             retry_in_s=self.retry_in_s,
             input_tokens=self.input_tokens,
@@ -111,6 +118,8 @@ def view_of(ref: RunRef, state: RunState) -> RunView:
         score=state.score,
         failed=state.failed,
         error=state.error,
+        mend=state.mend,
+        cached=state.cached,
         retries=state.retries,
         retry_in_s=state.retry_in_s,
         input_tokens=state.input_tokens,
@@ -134,7 +143,9 @@ class ExecutionView:
         self.ended_runs: list[str] = []
         """The ids of the runs that ended, in that order."""
         self.failures: list[str] = []
-        """Those of them that neither passed nor were cancelled."""
+        """Those of them that neither passed, nor were cancelled, nor skipped because they were not needed."""
+        self.throttled: dict[str, Throttled] = {}
+        """By name, the agents that may not have as many runs at once as they should: their servers ask for less."""
         self.progress: Progress | None = None
         self.ended: Ended | None = None
 
@@ -192,7 +203,8 @@ class ExecutionView:
         if self.planned is None:
             raise ValueError("nothing is planned yet")
         states = tuple(run.state() for run in self.runs.values() if run.status != "queued")
-        return Snapshot(self.seq, self.planned, states, tuple(self.ended_runs), self.progress, self.ended)
+        ended_runs, throttled = tuple(self.ended_runs), tuple(self.throttled.values())
+        return Snapshot(self.seq, self.planned, states, ended_runs, self.progress, self.ended, throttled)
 
     def shown(self, run_id: str) -> RunShown | None:
         """The state of one run as an event; None when there is no such run."""
@@ -205,6 +217,7 @@ class ExecutionView:
         self.counts = {"queued": len(self.runs)}
         self.ended_runs = []
         self.failures = []
+        self.throttled = {}
         self.progress = None
         self.ended = None
 
@@ -216,7 +229,8 @@ class ExecutionView:
                 self.runs[state.run] = view_of(run.ref, state)
                 self._count("queued", state.status)
         self.ended_runs = [run for run in event.ended_runs if run in self.runs]
-        self.failures = [run for run in self.ended_runs if self.runs[run].status not in ("passed", "cancelled")]
+        self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
+        self.throttled = {one.agent: one for one in event.throttled}
         self.progress = event.progress
         self.ended = event.ended
         self.seq = event.seq
@@ -261,6 +275,18 @@ class ExecutionView:
         whole = last.text + text
         run.parts[-1] = StreamPart(kind, whole[-TEXT_TAIL:], cut=last.cut or len(whole) > TEXT_TAIL)
 
+    def _turn_started(self, event: TurnStarted) -> None:
+        run = self._flying(event.run)
+        if run is not None:
+            text = event.text
+            self._add_part(run, StreamPart("user", text[-TEXT_TAIL:], key=event.turn, cut=len(text) > TEXT_TAIL))
+
+    def _throttled(self, event: Throttled) -> None:
+        if event.limit < event.wanted:
+            self.throttled[event.agent] = event
+        else:
+            self.throttled.pop(event.agent, None)
+
     def _tool_started(self, event: ToolStarted) -> None:
         run = self._flying(event.run)
         if run is not None:
@@ -301,6 +327,8 @@ class ExecutionView:
             self._turn(run, "grading")
             run.duration_ms = event.duration_ms
             run.error = event.error
+            run.mend = event.mend
+            run.cached = event.cached
             run.retry_in_s = None
 
     def _graded(self, event: Graded) -> None:
@@ -332,7 +360,7 @@ class ExecutionView:
 
     def _settled(self, run_id: str) -> None:
         self.ended_runs.append(run_id)
-        if self.runs[run_id].status not in ("passed", "cancelled"):
+        if self.runs[run_id].status not in NO_FAILURE:
             self.failures.append(run_id)
         if len(self.ended_runs) > RECENT:
             old = self.runs[self.ended_runs[-RECENT - 1]]
@@ -365,6 +393,8 @@ _APPLY: dict[type[Event], Callable[[ExecutionView, Any], None]] = {
     ToolStarted: ExecutionView._tool_started,
     ToolArguments: ExecutionView._tool_arguments,
     ToolFinished: ExecutionView._tool_finished,
+    TurnStarted: ExecutionView._turn_started,
+    Throttled: ExecutionView._throttled,
     UsageCounted: ExecutionView._usage,
     AttemptFailed: ExecutionView._attempt_failed,
     AgentFinished: ExecutionView._agent_finished,

@@ -10,7 +10,7 @@ from agenteval_tui.runs.events import EVENTS, Command, Event, decode_command, de
 
 SPEC_NAMES = {
     *("planned", "started", "text", "reasoning", "tool_started", "tool_arguments", "tool_finished", "usage"),
-    *("attempt_failed", "finished", "graded", "progress", "ended", "snapshot"),
+    *("attempt_failed", "finished", "graded", "progress", "ended", "snapshot", "turn", "throttled"),
 }
 
 st.register_type_strategy(float, st.floats(allow_nan=False))

@@ -21,9 +21,11 @@ from agenteval_tui.runs.events import (
     RunStarted,
     Snapshot,
     TextStreamed,
+    Throttled,
     ToolArguments,
     ToolFinished,
     ToolStarted,
+    TurnStarted,
     UsageCounted,
     decode_event,
     encode,
@@ -48,9 +50,11 @@ MAKERS: dict[type[Event], tuple[st.SearchStrategy[object], ...]] = {
     ToolArguments: (runs, keys, texts),
     ToolFinished: (runs, keys, texts, st.booleans()),
     UsageCounted: (runs, numbers, numbers, st.none() | st.floats(0, 1)),
-    AttemptFailed: (runs, st.integers(1, 3), texts, st.floats(0, 1)),
-    AgentFinished: (runs, st.floats(0, 9), texts),
-    Graded: (runs, st.sampled_from(["passed", "failed", "error", "cancelled", "needs_review"]),
+    TurnStarted: (runs, st.integers(2, 4), texts),
+    Throttled: (st.sampled_from(["bot", "other"]), st.integers(1, 3), st.just(3), st.floats(0, 9)),
+    AttemptFailed: (runs, st.integers(1, 3), texts, st.floats(0, 1), texts, texts),
+    AgentFinished: (runs, st.floats(0, 9), texts, texts, st.booleans()),
+    Graded: (runs, st.sampled_from(["passed", "failed", "error", "cancelled", "skipped", "needs_review"]),
              st.none() | st.floats(0, 1), st.just((("c", "why"),)), st.floats(0, 9)),
     Progress: (*(st.integers(0, 3),) * 8, st.floats(0, 9), st.none(), st.integers(0, 9), st.integers(0, 9),
                st.none(), st.integers(1, 9), st.booleans()),
@@ -61,7 +65,9 @@ MAKERS: dict[type[Event], tuple[st.SearchStrategy[object], ...]] = {
 def executions(draw: st.DrawFn) -> list[Event]:
     """The events of an execution, numbered without gaps."""
     events: list[Event] = [PLANNED]
-    streaming = st.sampled_from([TextStreamed, ReasoningStreamed, ToolStarted, ToolArguments, ToolFinished])
+    streaming = st.sampled_from(
+        [TextStreamed, ReasoningStreamed, ToolStarted, ToolArguments, ToolFinished, TurnStarted]
+    )
     kinds = st.one_of(streaming, st.sampled_from(list(MAKERS)))
     for kind in draw(st.lists(kinds, max_size=40)):
         events.append(kind(len(events) + 1, *(draw(one) for one in MAKERS[kind])))
@@ -80,7 +86,8 @@ def view_after(events: list[Event]) -> ExecutionView:
 def state(view: ExecutionView) -> tuple[object, ...]:
     """Everything that a screen could ask for."""
     counts = {status: number for status, number in view.counts.items() if number}
-    return (view.seq, view.planned, view.runs, counts, view.ended_runs, view.failures, view.progress, view.ended)
+    return (view.seq, view.planned, view.runs, counts, view.ended_runs, view.failures, view.progress, view.ended,
+            view.throttled)  # fmt: skip
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -156,6 +163,20 @@ def test_what_streams_stays_in_order() -> None:
     assert (run.tools[0].arguments, run.tools[0].result, run.tools[0].error) == ("{}", "no", True)
     assert view.count("running") == 1
     assert view.in_flight() == [run]
+
+
+def test_a_later_turn_stands_between_the_answers_and_a_skipped_run_is_no_failure() -> None:
+    view = view_after([
+        *started(), TextStreamed(3, "r1", "I am"), TurnStarted(4, "r1", 2, "and you?"), TextStreamed(5, "r1", "so so"),
+        Throttled(6, "bot", 2, 8, 1.5), AgentFinished(7, "r1", 1.0, "it broke", "mend it", True),
+        Graded(8, "r2", "skipped", None, (), 0.0),
+    ])  # fmt: skip
+    run = view.runs["r1"]
+    assert [(part.kind, part.text) for part in run.parts] == [("text", "I am"), ("user", "and you?"), ("text", "so so")]
+    assert (run.error, run.mend, run.cached, run.text) == ("it broke", "mend it", True, "I am\n\nso so")
+    assert (view.throttled["bot"].limit, view.failures, view.ended_runs) == (2, [], ["r2"])
+    view.apply(Throttled(9, "bot", 8, 8))
+    assert view.throttled == {}
 
 
 def test_a_new_attempt_begins_anew_and_keeps_why() -> None:

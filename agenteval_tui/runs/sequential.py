@@ -66,3 +66,20 @@ def fewest_runs(threshold: float, *, alpha: float = 0.05, beta: float | None = N
     bound = decide(0, 0, threshold, alpha=alpha, beta=beta, margin=margin).upper
     low, high = hypotheses(threshold, margin)
     return math.ceil(bound / math.log(high / low))
+
+
+def most_needed(passed: int, n: int, threshold: float, *, alpha: float = 0.05, margin: float = 0.1) -> int:
+    """How many runs to begin at once after `passed` of `n`, so that none of them can turn out to be too many.
+
+    The number that decides at the earliest in the direction to which the runs point so far (to "above" at the start).
+    Where passing never decides (a threshold of 1) it doubles with the runs that have passed.
+    """
+    if threshold in (0, 1):
+        return max(1, n)
+    now = decide(passed, n, threshold, alpha=alpha, margin=margin)
+    low, high = hypotheses(threshold, margin)
+    if now.ratio >= 0:
+        steps = (now.upper - now.ratio) / math.log(high / low)
+    else:
+        steps = (now.lower - now.ratio) / math.log((1 - high) / (1 - low))
+    return max(1, math.ceil(steps - 1e-9))

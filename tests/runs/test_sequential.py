@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from agenteval_tui.analysis.sequential import decide, fewest_runs, hypotheses
+from agenteval_tui.runs.sequential import decide, fewest_runs, hypotheses
 
 
 def chances(rate: float, threshold: float, runs: int, **options: float) -> tuple[float, float, float]:

@@ -1,0 +1,96 @@
+"""The agents of a plan, made: what can be found wrong before anything is run is found here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.agents.interface import Agent
+from agenteval_tui.runs.cached import fingerprint
+from agenteval_tui.runs.costs import Price, fresh_prices, price_for
+from agenteval_tui.runs.flight import MAX_ATTEMPTS, Retries
+from agenteval_tui.runs.plan import Plan
+from agenteval_tui.runs.plan_agents import AgentPlan, expanded
+from agenteval_tui.runs.withheld import NOTHING, Withheld
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Usage
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+_PRICED = ("openai", "anthropic")
+"""Kinds whose servers tell tokens and no cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An agent ready to be asked. `limit`: runs at once, None: any. `fingerprint` says which answers of the history
+    may be its own ("": none); see `cached`."""
+
+    name: str
+    agent: Agent
+    config: Mapping[str, Any]
+    retries: Retries
+    limit: int | None
+    price: Price | None
+    fingerprint: str
+    withheld: Withheld = NOTHING
+
+
+def prepare_agents(plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float) -> dict[str, Prepared]:
+    """By hash, the agents of all runs of the plan. Raises `AgentevalError` where one is wrong (unknown kind or option,
+    missing variable), or where a limit on cost can't be kept because a price is not known."""
+    from agenteval_tui.places import config_dir
+
+    fresh_prices(config_dir())
+    made: dict[str, Prepared] = {}
+    for run in plan.runs:
+        if run.agent.hash not in made:
+            made[run.agent.hash] = _prepared(run.agent, plan, store, env, retry_base_s)
+    return made
+
+
+def _prepared(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float) -> Prepared:
+    from agenteval_tui.agents.registry import make_agent
+    from agenteval_tui.places import config_dir
+    from agenteval_tui.runs.recordings import recordings_of
+    from agenteval_tui.runs.secrets import secrets_of
+    from agenteval_tui.suites.agents_file import environment_for
+
+    variables = environment_for(one.base_dir, env)
+    config = expanded(one, variables)
+    more = {"trusted": plan.trust} if "trusted" in inspect.signature(make_agent).parameters else {}
+    agent = make_agent(
+        one.name,
+        config,
+        base_dir=one.base_dir,
+        env=variables,
+        transcripts=lambda reference: recordings_of(store, reference),
+        **more,
+    )
+    price = price_for(config, config_dir())
+    if plan.limits.cost is not None:
+        _check_price(one.name, config, price)
+    return Prepared(
+        name=one.name,
+        agent=agent,
+        config=config,
+        retries=Retries(int(config.get("max_attempts") or MAX_ATTEMPTS), retry_base_s),
+        limit=int(config["concurrency"]) if config.get("concurrency") else None,
+        price=price,
+        fingerprint=fingerprint(config, one.base_dir, trusted=plan.trust),
+        withheld=Withheld(secrets_of(one.config, config, variables)),
+    )
+
+
+def _check_price(name: str, config: Mapping[str, Any], price: Price) -> None:
+    """A limit that nothing could ever reach is none: say so before money is spent."""
+    model = str(config.get("model") or "")
+    if config.get("kind") in _PRICED and price(model, Usage(1_000, 1_000)) is None:
+        raise AgentevalError(
+            f"the price of model {model!r} is not known, so a limit on cost can't be kept",
+            where=f"agent {name!r}",
+            mend="write the price into prices.yaml, or `price:` into the agent; use a limit on tokens instead",
+        )
