@@ -20,7 +20,7 @@ class MessagesProtocol:
     """`POST /v1/messages`."""
 
     path = "v1/messages"
-    models_path = "v1/models"
+    models_path = "v1/models?limit=1000"  # a page has 20 otherwise
 
     def __init__(self, options: AnthropicOptions) -> None:
         self._options = options
