@@ -20,20 +20,21 @@ from agenteval_tui.runs.events import Command, Event, decode_event, encode
 from agenteval_tui.runs.live import ExecutionRequest, Live, live_dir, read_card, understood
 from agenteval_tui.runs.plan import PlanOptions
 from agenteval_tui.text.identity import new_id
-from agenteval_tui.text.problems import InfrastructureError
+from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 
 START_S = 60.0
 """How long a process may take until it runs: it loads suites, opens the history, plans."""
 PIECE = 1 << 16
 
-__all__ = ["Attachment", "ExecutionRequest", "Live", "PlanOptions", "attach", "live_executions", "start"]
+__all__ = ["Attachment", "ExecutionRequest", "Live", "PlanOptions", "attach", "find", "live_executions", "start"]
 
 
 def start(request: ExecutionRequest) -> Live:
     """Begin an execution in a process of its own, and wait until it runs (some tenths of a second: call in a thread).
 
     An empty `db` or `config_dir` in the request means the user's own. Raises the `AgentevalError` that the process
-    met (an invalid suite, a history that can't be written, ...), with its place and remedy.
+    met (an invalid suite, a history that can't be written, an execution that can't be resumed, ...), with its place
+    and remedy.
     """
     live_dir()  # say at once, and here, when there is no place for sockets
     whole = ExecutionRequest(
@@ -41,6 +42,8 @@ def start(request: ExecutionRequest) -> Live:
         request.options,
         str(Path(request.db or history_file()).absolute()),
         str(Path(request.config_dir or config_dir()).absolute()),
+        request.resume,
+        request.errors,
     )
     log_file = _log_file()
     reading, writing = os.pipe()
@@ -140,6 +143,29 @@ def live_executions() -> list[Live]:
                 with contextlib.suppress(OSError):
                     left.unlink()
     return sorted(found, key=lambda live: (live.started_ms, live.execution))
+
+
+def find(reference: str = "") -> Live:
+    """The living execution that `reference` means: its id, a beginning of it, or "last" for the newest; "" where there
+    is only one.
+
+    Raises `AgentevalError` when there is none, or more than one.
+    """
+    living = live_executions()
+    if not living:
+        raise AgentevalError("no execution is running", mend="those that have ended are in the history")
+    wanted = reference.strip().upper()
+    if wanted == "LAST":
+        return living[-1]
+    found = [live for live in living if live.execution.upper().startswith(wanted)]
+    exact = [live for live in found if live.execution.upper() == wanted]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    listed = "; ".join(f"{live.execution} ({live.title})" for live in (found or living)[:5])
+    if found:
+        what = f"{reference!r} fits more than one execution" if wanted else "more than one execution is running"
+        raise AgentevalError(what, mend=f"name one of them: {listed}")
+    raise AgentevalError(f"no execution {reference!r} is running", mend=f"running: {listed}")
 
 
 def _answer(descriptor: int, timeout_s: float) -> bytes:

@@ -22,12 +22,18 @@ LONGEST_PATH = 103
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRequest:
-    """What to run: suite files or folders, the options, the history file, and the folder of the user's agents."""
+    """What to run: suite files or folders, the options, the history file, and the folder of the user's agents.
 
-    paths: tuple[str, ...]
+    Or what to go on with: `resume` is the reference of an execution, of which what is missing is run (`errors`: and
+    what ended in an error); then there are no `paths`. See `resuming.resume_plan`.
+    """
+
+    paths: tuple[str, ...] = ()
     options: PlanOptions = field(default_factory=PlanOptions)
     db: str = ""
     config_dir: str = ""
+    resume: str = ""
+    errors: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -36,24 +42,37 @@ class ExecutionRequest:
             "options": self.options.to_json(),
             "db": self.db,
             "config_dir": self.config_dir,
+            "resume": self.resume,
+            "errors": self.errors,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ExecutionRequest:
         """The request in what `to_json` gave. Raises KeyError or TypeError when it is something else."""
         options = PlanOptions.from_json(data["options"])
-        return cls(tuple(data["paths"]), options, str(data["db"]), str(data["config_dir"]))
+        return cls(
+            tuple(data["paths"]),
+            options,
+            str(data["db"]),
+            str(data["config_dir"]),
+            str(data.get("resume", "")),
+            bool(data.get("errors", False)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """An execution whose process lives: its id, the process, the socket to attach to, title and start."""
+    """An execution whose process lives: its id, the process, the socket to attach to, title and start.
+
+    `notices`: what whoever started it should know, such as a suite that changed since it was planned.
+    """
 
     execution: str
     pid: int
     socket: str
     title: str
     started_ms: int
+    notices: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -68,6 +87,7 @@ class Live:
             str(data["socket"]),
             str(data["title"]),
             int(data["started_ms"]),
+            tuple(map(str, data.get("notices", ()))),
         )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.runs import live as living
-from agenteval_tui.runs.live import ExecutionRequest, Live
+from agenteval_tui.runs.live import ExecutionRequest
 from agenteval_tui.runs.loop import run_to_end
 from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 
@@ -70,56 +70,37 @@ class _Handshake:
 
 async def _execute(request: ExecutionRequest, handshake: _Handshake) -> int:
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.engine import Engine
-    from agenteval_tui.runs.events import Command, Event
-    from agenteval_tui.runs.server import EventServer
-    from agenteval_tui.text.identity import now_ms
+    from agenteval_tui.runs.events import Command
+    from agenteval_tui.runs.hosting import Host
 
     # Relative paths of the user's agents are meant from the folder that was asked for.
     os.environ["AGENTEVAL_CONFIG_DIR"] = request.config_dir
-    folder = living.live_dir()
+    living.live_dir()  # said before anything else is tried
     store = Store.open(Path(request.db))
     try:
-        plan = _plan(request, store)
-        path = living.socket_path(folder, plan.execution_id)
-        live = Live(plan.execution_id, os.getpid(), str(path), plan.title, now_ms())
-        planned = asyncio.Event()
-
-        def emit(event: Event) -> None:
-            server.tell(event)
-            planned.set()
-
-        engine = Engine(plan, store, emit)
-        engine.prepare()
-        server = EventServer(engine.command)
-        await server.listen(path)
-        try:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, engine.command, Command("cancel"))
-            running = asyncio.create_task(engine.run())
-            # The first event comes when the store has taken the execution in: from then on it can be watched.
-            first = asyncio.create_task(planned.wait())
-            await asyncio.wait({running, first}, return_when=asyncio.FIRST_COMPLETED)
-            if not planned.is_set():
-                await running  # raises why it could not begin
-            with living.shown(live):
-                handshake.say(living.said_well(live))
-                await running
-                await server.close()
-        finally:
-            path.unlink(missing_ok=True)
+        plan, notices = _plan(request, store)
+        host = Host(plan, store, detached=True, notices=(*store.notices, *notices))
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, host.engine.command, Command("cancel"))
+        await host.run(lambda live: handshake.say(living.said_well(live)))
         return 0
     finally:
         store.close()
 
 
-def _plan(request: ExecutionRequest, store: Store) -> Plan:
-    from agenteval_tui.runs.plan import make_plan
+def _plan(request: ExecutionRequest, store: Store) -> tuple[Plan, tuple[str, ...]]:
     from agenteval_tui.suites.agents_file import load_agents
 
-    loaded = _load(request.paths)
-    return make_plan(loaded, request.options, user_agents=load_agents(Path(request.config_dir)), store=store)
+    user_agents = load_agents(Path(request.config_dir))
+    if request.resume:
+        from agenteval_tui.runs.resuming import resume_plan
+
+        resumed = resume_plan(store, request.resume, request.options, errors=request.errors, user_agents=user_agents)
+        return resumed.plan, resumed.notices
+    from agenteval_tui.runs.plan import make_plan
+
+    return make_plan(_load(request.paths), request.options, user_agents=user_agents, store=store), ()
 
 
 def _load(paths: tuple[str, ...]) -> list[LoadedSuite]:

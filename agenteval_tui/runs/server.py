@@ -48,12 +48,13 @@ class EventServer:
         for watcher in self._watchers:
             watcher.add(event)
 
-    async def close(self) -> None:
-        """Let the watchers read the end, then close. One that is on its way still comes in."""
+    async def close(self, *, expected: bool = True) -> None:
+        """Let the watchers read the end, then close. One that is `expected` and on its way still comes in."""
         if self._server is None:
             return
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._seen_one.wait(), FIRST_WATCHER_S)
+        if expected:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._seen_one.wait(), FIRST_WATCHER_S)
         self._server.close()
         watchers = [watcher.end() for watcher in self._watchers]
         if watchers:

@@ -115,7 +115,7 @@ class Setup:
     """What the tasks of an execution share. `digests`: of the suites' files as they were, by suite key.
 
     `withheld`: the agents (by hash) from whose configuration a key was left out, with its places there. Judges whose
-    key was left out are not among the respondents: they are looked up anew.
+    key was left out are not among the respondents (`hidden_judges`: there are such).
     """
 
     agents: Mapping[str, AgentPlan]
@@ -124,6 +124,7 @@ class Setup:
     concurrency: int
     digests: Mapping[str, str]
     withheld: Mapping[str, tuple[tuple[str, ...], ...]]
+    hidden_judges: bool = False
 
 
 def read_setup(data: Mapping[str, Any]) -> Setup:
@@ -133,7 +134,7 @@ def read_setup(data: Mapping[str, Any]) -> Setup:
     _check_version(data)
 
     def configs(given: Mapping[str, Any]) -> dict[str, AgentConfig]:
-        return {name: AgentConfig.model_validate(one) for name, one in given.items() if "withheld" not in one}
+        return {name: AgentConfig.model_validate(one) for name, one in given.items() if "kind" in one}
 
     try:
         suites = {
@@ -154,6 +155,11 @@ def read_setup(data: Mapping[str, Any]) -> Setup:
                 for name, one in data["agents"].items()
                 if one.get("withheld")
             },
+            hidden_judges=any(
+                "kind" not in one
+                for group in (data["user_agents"], *(one["agents"] for one in data["suites"].values()))
+                for one in group.values()
+            ),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise AgentevalError(f"what is stored to resume this execution is broken: {error!r}") from error
