@@ -27,6 +27,8 @@ def isolated_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", short)
         for name in ("AGENTEVAL_DB", "NO_COLOR", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
             monkeypatch.delenv(name, raising=False)
+        # The keyring of whoever runs the tests is none of their business.
+        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
         os.umask(0o022)
         yield
 

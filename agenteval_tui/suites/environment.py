@@ -1,10 +1,11 @@
-"""`${VAR}` and `${VAR:-default}` in agents, from the environment or a `.env` file."""
+"""`${VAR}` and `${VAR:-default}` in agents, from the environment or a `.env` file; keys also from the keyring."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,41 @@ def environment_for(folder: Path, environ: Mapping[str, str] | None = None) -> d
     """
     own = read_dotenv(folder / ".env")
     return {**own, **(os.environ if environ is None else environ)}
+
+
+KEYRING_SERVICE = "agenteval"
+
+
+def key_from(name: str, env: Mapping[str, str]) -> str | None:
+    """The key that is called `name`: of `env`, else of the system's keyring (service "agenteval", user `name`), where
+    the extra `[keyring]` is installed. None when there is none; white space around it is no part of it.
+
+    The keyring is asked only for what `env` has not got, and once for each name. Raises `AgentevalError` when it can't
+    be read: it is locked, or the user refused.
+    """
+    if not name:
+        return None
+    return env.get(name, "").strip() or _from_keyring(name)
+
+
+@lru_cache(maxsize=256)
+def _from_keyring(name: str) -> str | None:
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        return None
+    try:
+        found = keyring.get_password(KEYRING_SERVICE, name)
+    except (keyring.errors.NoKeyringError, keyring.errors.InitError):
+        return None  # this system has none
+    except Exception as error:  # a backend raises what it likes
+        # What a backend says of it may hold anything: only the kind of error is said.
+        raise AgentevalError(
+            f"the key {name} can't be read from the keyring ({type(error).__name__})",
+            mend=f"unlock the keyring, or set the environment variable {name}",
+        ) from None
+    return (found or "").strip() or None
 
 
 def read_dotenv(path: Path) -> dict[str, str]:

@@ -1,0 +1,140 @@
+"""Which values are secret in a configuration: they must be in nothing that is shown, stored or exported."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from agenteval_tui.suites.environment import expand, key_from
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.secrets import SHORTEST
+
+# A name with one of these words in it. Not a path to a secret, and not a number of tokens.
+_WORDS = re.compile(
+    r"SECRET|TOKEN(?!S|IZ)|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|APIKEY|ACCESSKEY|SIGNATURE"
+    r"|(?:^|[^A-Z])(?:KEYS?|AUTH|AUTHORIZATION|PASS|PAT|BEARER)(?:[^A-Z]|$)|.[^A-Z]PWD$"
+)
+_NO_SECRET = re.compile(
+    r"(?:^|[^A-Z])(?:PATH|FILE|DIR|SOCK|SCHEME|HEADER|TYPE|METHOD|CHOICE|ENV)$|APPLICATION_CREDENTIALS$"
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)[^}]*\}")
+# What people write where a server wants any key: no secrets, and parts of many an innocent answer.
+_PLACEHOLDERS = frozenset(
+    (
+        "not-needed", "notneeded", "not needed", "no-key-required", "sk-no-key-required", "none-needed", "lm-studio",
+        "dummy-key", "dummy_key", "placeholder", "undefined", "anything", "password", "your-key", "your-api-key",
+        "api-key-here", "changeme", "localhost", "disabled",
+    )
+)  # fmt: skip
+# The variables that a kind of agent reads without being told.
+_USUAL = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")}
+_PROGRAMS = frozenset(("command", "python"))
+
+
+def secrets_of(config: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, ...]:
+    """The secret values that an agent of this configuration may have seen, the longest first. Never raises.
+
+    `config` is an agent's configuration as it was written (`kind` and options, tools in place included), not expanded;
+    `env` what `${VAR}` and key names are looked up in. Secret are: the variables named by `api_key_env` and other
+    `..._env` options, and those that the kind reads by itself; headers, parameters, and options whose names say so;
+    passwords in addresses; what `${VAR}` brought in where VAR's name says so. A program inherits the environment:
+    for agents that are or call programs all variables whose names say so are secret.
+    """
+    found: set[str] = set()
+    for name in _USUAL.get(str(config.get("kind", "")), ()):
+        found |= _parts(env.get(name) or "")
+    for path, text in _texts(config, ""):
+        found |= _of_text(path, text, env)
+    tools = config.get("tools")
+    if config.get("kind") in _PROGRAMS or (tools and not str(tools).startswith("builtin:")):
+        for name, value in env.items():
+            if is_secret_name(name):
+                found |= _parts(value)
+            elif "://" in value:
+                found |= set(_of_address(value))
+    kept = {one for one in found if len(one) >= SHORTEST and one.casefold() not in _PLACEHOLDERS}
+    return tuple(sorted(kept, key=lambda one: (-len(one), one)))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable, header or option of this name holds a secret: OPENAI_API_KEY, X-Auth-Token, dbPassword."""
+    upper = _CAMEL.sub("_", name).upper()
+    return _WORDS.search(upper) is not None and _NO_SECRET.search(upper) is None
+
+
+def _texts(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every text of a configuration with the key that it stands below."""
+    if isinstance(value, str):
+        yield name, value
+    elif depth > 100:
+        return
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _texts(one, str(key), depth + 1)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one, name, depth + 1)
+
+
+def _of_text(name: str, text: str, env: Mapping[str, str]) -> set[str]:
+    found: set[str] = set()
+    if name.endswith("_env"):
+        try:
+            return _parts(key_from(text, env) or "")
+        except AgentevalError:
+            return found  # a keyring that can't be read gave no key either
+    for match in _REFERENCE.finditer(text):
+        if is_secret_name(match.group(1)):
+            found |= _parts(_expanded(match.group(), env))
+    value = _expanded(text, env)
+    if is_secret_name(name):
+        found |= _parts(value)
+    if "://" in value:
+        found |= set(_of_address(value))
+    return found
+
+
+def _expanded(text: str, env: Mapping[str, str]) -> str:
+    try:
+        return str(expand(text, env))
+    except AgentevalError:
+        return ""  # the agent can't be made of it
+
+
+def _parts(value: str) -> set[str]:
+    """A value and what is secret in it: `Bearer abc` has abc, `Basic ...` the password too."""
+    value = value.strip()
+    found = {value}
+    scheme, _, rest = value.partition(" ")
+    rest = rest.strip()
+    if rest and " " not in rest:
+        found.add(rest)
+        if scheme.casefold() == "basic":
+            try:
+                found.add(base64.b64decode(rest, validate=True).decode().partition(":")[2])
+            except (binascii.Error, ValueError):
+                pass
+    if "://" in value:
+        found |= set(_of_address(value))
+    return found
+
+
+def _of_address(text: str) -> Iterator[str]:
+    """The password and the secret parameters of an address."""
+    for word in text.split():
+        if "://" not in word or ("@" not in word and "?" not in word):
+            continue
+        try:
+            parts = urlsplit(word)
+            if parts.password:
+                yield from (parts.password, unquote(parts.password))
+            for name, value in parse_qsl(parts.query):
+                if is_secret_name(name):
+                    yield value
+        except ValueError:
+            continue

@@ -1,0 +1,110 @@
+"""Secrets are taken out of texts by value, in the forms in which they travel."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+SHORTEST = 8
+"""Characters. A shorter value would be found in many an innocent word."""
+STAND_IN = "***"
+
+
+class Redactor:
+    """Replaces every occurrence of the given secrets by `***`; values of fewer than 8 characters are left alone.
+
+    Also found are a secret's JSON-escaped (once or twice), URL-encoded and base64 forms; in a base64 text of something
+    longer (`user:password`) the secret's part is. A text without a secret comes back as the same object.
+    """
+
+    __slots__ = ("_forms",)
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        forms: set[str] = set()
+        for value in values:
+            if len(value) >= SHORTEST:
+                forms |= _forms_of(value)
+        # Where one contains another, the longer must be found first; one found by its part needs no more looking.
+        self._forms = tuple(sorted(forms, key=lambda one: (-len(one), one)))
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._forms)
+
+    def text(self, text: str) -> str:
+        """`text` without the secrets; the same object where there are none."""
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, STAND_IN)
+        return text
+
+    def data(self, value: Any) -> Any:
+        """JSON data without the secrets, in its texts and its keys; the same object where there are none.
+
+        What holds a secret and is nested too deep to be copied becomes `***` as a whole.
+        """
+        if not self._forms or not self.inside(value):
+            return value
+        try:
+            return self._copied(value)
+        except RecursionError:
+            return STAND_IN
+
+    def inside(self, value: Any) -> bool:
+        """Whether a secret is in a text or a key of JSON data."""
+        waiting = [value]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, str):
+                if any(form in one for form in self._forms):
+                    return True
+            elif isinstance(one, Mapping):
+                waiting.extend(one)
+                waiting.extend(one.values())
+            elif isinstance(one, list | tuple):
+                waiting.extend(one)
+        return False
+
+    def _copied(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self._copied(key): self._copied(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._copied(item) for item in value]
+        return value
+
+
+def _forms_of(value: str) -> set[str]:
+    """The value, and what JSON, URLs and base64 make of it."""
+    forms = {value}
+    for ascii_only in (True, False):
+        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        forms |= {once, json.dumps(once, ensure_ascii=ascii_only)[1:-1], once.replace("/", "\\/")}
+    data = value.encode("utf-8", "surrogatepass")
+    for encoded in (quote(data, safe=""), quote(data), quote_plus(data)):
+        forms |= {encoded, _lower_escapes(encoded)}
+    forms |= {form for form in _base64_forms(data) if len(form) >= SHORTEST}
+    return forms
+
+
+def _lower_escapes(encoded: str) -> str:
+    """`%2f` for `%2F`: both are in use."""
+    parts = encoded.split("%")
+    return "%".join([parts[0], *(part[:2].lower() + part[2:] for part in parts[1:])])
+
+
+def _base64_forms(data: bytes) -> set[str]:
+    """The characters of a base64 text that depend on the secret alone, whatever stands before and behind it."""
+    forms = set()
+    for before in range(3):
+        encoded = b64encode(b"\0" * before + data).decode()
+        first = (before * 8 + 5) // 6  # the first character that no byte before has a part in
+        last = (before + len(data)) * 8 // 6  # behind the last one that no byte behind has a part in
+        forms.add(encoded[first:last])
+    whole = b64encode(data).decode()
+    forms |= {whole, whole.rstrip("=")}
+    return forms | {form.replace("+", "-").replace("/", "_") for form in forms}

@@ -1,0 +1,77 @@
+"""Transcripts without secrets, before anybody else sees them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.text.secrets import Redactor
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+
+
+class TranscriptRedactor(Redactor):
+    """A `Redactor` that also takes whole transcripts."""
+
+    __slots__ = ()
+
+    def transcript(self, transcript: Transcript) -> Transcript:
+        """`transcript` with `***` for every secret, in all of its texts; the same object where there are none."""
+        if not self or not self._anywhere(transcript):
+            return transcript
+        changed: dict[str, Any] = {}
+        messages = [self._message(one) for one in transcript.messages]
+        if any(new is not old for new, old in zip(messages, transcript.messages, strict=True)):
+            changed["messages"] = tuple(messages)
+        calls = [self._call(one) for one in transcript.tool_calls]
+        if any(new is not old for new, old in zip(calls, transcript.tool_calls, strict=True)):
+            changed["tool_calls"] = tuple(calls)
+        for name in ("model", "finish_reason", "final_output"):
+            self._note(changed, name, getattr(transcript, name))
+        steps = tuple([replace(one, name=self.text(one.name)) for one in transcript.timing.steps]) if changed else ()
+        if changed and steps != transcript.timing.steps:
+            changed["timing"] = replace(transcript.timing, steps=steps)
+        error = transcript.error
+        if error is not None:
+            said = replace(error, message=self.text(error.message), mend=self.text(error.mend))
+            if said != error:
+                changed["error"] = said
+        return replace(transcript, **changed) if changed else transcript
+
+    def _anywhere(self, transcript: Transcript) -> bool:
+        """Whether there is anything to do. One look at one long text: this is asked for every run."""
+        error = transcript.error
+        parts: list[str | None] = [transcript.model, transcript.finish_reason]
+        for message in transcript.messages:
+            parts += (message.content, message.reasoning, message.role, message.tool_call_id, message.name)
+        for call in transcript.tool_calls:
+            parts += (call.id, call.name, call.result)
+        if transcript.final_output not in parts:
+            parts.append(transcript.final_output)
+        parts += [step.name for step in transcript.timing.steps]
+        if error is not None:
+            parts += (error.message, error.mend)
+        text = "\n".join([part for part in parts if part])
+        return self.text(text) is not text or any(self.inside(call.arguments) for call in transcript.tool_calls)
+
+    def _message(self, message: Message) -> Message:
+        changed: dict[str, Any] = {}
+        if message.content:
+            self._note(changed, "content", message.content)
+        if message.reasoning:
+            self._note(changed, "reasoning", message.reasoning)
+        for name in ("role", "tool_call_id", "name"):
+            self._note(changed, name, getattr(message, name))
+        return replace(message, **changed) if changed else message
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        changed: dict[str, Any] = {}
+        for name in ("id", "name", "result"):
+            self._note(changed, name, getattr(call, name))
+        arguments = self.data(call.arguments)
+        if arguments is not call.arguments:
+            changed["arguments"] = arguments
+        return replace(call, **changed) if changed else call
+
+    def _note(self, changed: dict[str, Any], name: str, value: str | None) -> None:
+        if value and (text := self.text(value)) is not value:
+            changed[name] = text

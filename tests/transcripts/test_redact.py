@@ -1,0 +1,54 @@
+"""Transcripts without secrets."""
+
+from __future__ import annotations
+
+import json
+
+from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+KEY = "sk-0123456789abcdef"
+
+
+def full(key: str) -> Transcript:
+    """A transcript with `key` in each of its texts."""
+    return Transcript(
+        messages=(
+            Message("user", f"use {key}"),
+            Message("assistant", f"is {key}", f"hm {key}", (0,)),
+            Message("tool", f"got {key}", tool_call=0, tool_call_id=f"id {key}", name=f"n {key}"),
+        ),
+        tool_calls=(
+            ToolCall(f"id {key}", f"n {key}", {"a": [{"b": key}], key: 5}, f"got {key}", message=1),
+            ToolCall("2", "broken", f'{{"k": "{key}', malformed=True),
+        ),
+        timing=Timing(1.0, 2.0, (Step(f"n {key}", 0.0, 1.0),)),
+        usage=Usage(5, 6),
+        model=f"m {key}",
+        finish_reason=f"f {key}",
+        final_output=f"is {key}",
+        error=RunError("auth", f"bad {key}", f"not {key}"),
+    )
+
+
+def test_every_text_is_cleaned_and_nothing_else_changes() -> None:
+    cleaned = TranscriptRedactor([KEY]).transcript(full(KEY))
+    assert cleaned == full("***")
+    assert KEY not in json.dumps(to_json(cleaned))
+
+
+def test_a_transcript_without_secrets_is_the_same_object() -> None:
+    transcript = full("harmless")
+    assert TranscriptRedactor([KEY]).transcript(transcript) is transcript
+    assert TranscriptRedactor([]).transcript(full(KEY)) == full(KEY)
+
+
+def test_a_secret_in_one_place_is_enough() -> None:
+    for transcript in (
+        Transcript(error=RunError("x", KEY)),
+        Transcript(final_output=KEY),
+        Transcript(tool_calls=(ToolCall("1", "f", {"a": KEY}),)),
+        Transcript(timing=Timing(steps=(Step(KEY, 0, 0),)), tool_calls=(ToolCall("1", KEY, None),)),
+    ):
+        assert KEY not in json.dumps(to_json(TranscriptRedactor([KEY]).transcript(transcript)))
