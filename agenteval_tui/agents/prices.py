@@ -129,7 +129,13 @@ def price_of(data: Mapping[str, Any]) -> Price:
     for key in ("input", "output"):
         if key not in data:
             raise AgentevalError(f'this price has no "{key}"', mend=f"add `{key}: ...`, US dollars per million tokens")
-    return Price(**{key: None if value is None else float(value) for key, value in data.items()})
+    cached, written = data.get("cached"), data.get("cache_write")
+    return Price(
+        float(data["input"]),
+        float(data["output"]),
+        None if cached is None else float(cached),
+        None if written is None else float(written),
+    )
 
 
 def read_prices(path: Path) -> dict[str, Price]:

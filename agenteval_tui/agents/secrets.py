@@ -88,6 +88,8 @@ def _of_text(name: str, text: str, env: Mapping[str, str]) -> set[str]:
             return _parts(key_from(text, env) or "")
         except AgentevalError:
             return found  # a keyring that can't be read gave no key either
+    if name == "env" and is_secret_name(text):
+        found |= _parts(env.get(text) or "")  # a list of the variables that a program gets
     for match in _REFERENCE.finditer(text):
         if is_secret_name(match.group(1)):
             found |= _parts(_expanded(match.group(), env))

@@ -11,6 +11,8 @@ from agenteval_tui.agents.http_wire import Wire
 from agenteval_tui.agents.interface import AgentSetup, Failed
 from agenteval_tui.agents.network_options import NetworkOptions
 from agenteval_tui.agents.redaction import secrets_of
+from agenteval_tui.suites.environment import key_from
+from agenteval_tui.text.problems import AgentevalError
 
 
 class NoKeyError(Exception):
@@ -22,8 +24,11 @@ class NoKeyError(Exception):
 
 
 def key_of(setup: AgentSetup, name: str) -> str:
-    """The key in the environment variable `name`; "" when no key is wanted. Raises `NoKeyError`."""
-    key = setup.env.get(name, "").strip() if name else ""
+    """The key called `name`, of the environment or the keyring; "" when no key is wanted. Raises `NoKeyError`."""
+    try:
+        key = key_from(name, setup.env) or ""
+    except AgentevalError as error:
+        raise NoKeyError(Server("").failed("auth", error.what, error.mend)) from None
     if name and not key:
         server = Server("")
         said = f"the environment variable {name} is not set"

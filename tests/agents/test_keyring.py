@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from agenteval_tui.agents.interface import AgentSetup
 from agenteval_tui.agents.secrets import secrets_of
+from agenteval_tui.agents.server_access import NoKeyError, key_of
 from agenteval_tui.suites import environment
 from agenteval_tui.suites.environment import key_from
 from agenteval_tui.text.problems import AgentevalError
@@ -76,3 +79,14 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     environment._from_keyring.cache_clear()
     assert key_from("NOBODY_HAS_THIS", {}) is None
     environment._from_keyring.cache_clear()
+
+
+def test_an_agents_key_comes_from_the_keyring(memory: Memory) -> None:
+    keyring.set_password("agenteval", "MY_KEY", "from-the-keyring")
+    assert key_of(AgentSetup("a", {}, Path()), "MY_KEY") == "from-the-keyring"
+    assert key_of(AgentSetup("a", {}, Path()), "") == ""
+    with pytest.raises(NoKeyError, match="OTHER is not set"):
+        key_of(AgentSetup("a", {}, Path()), "OTHER")
+    memory.error = errors.KeyringLocked()
+    with pytest.raises(NoKeyError, match="THIRD can't be read from the keyring"):
+        key_of(AgentSetup("a", {}, Path()), "THIRD")

@@ -29,6 +29,8 @@ ENV = {
         ({"kind": "http", "api_key_env": "ABSENT"}, set()),
         ({"kind": "http", "api_key_env": "SHORT_KEY"}, set()),
         ({"kind": "x", "nested": [{"token_env": "MY_KEY"}]}, {"sk-my-key-123"}),
+        ({"kind": "x", "server": {"env": ["SERVICE_TOKEN", "HOST"]}}, {"token-123456"}),
+        ({"kind": "x", "server": {"env": {"A_TOKEN": "literal-123", "HOST": "harmless-1"}}}, {"literal-123"}),
         ({"kind": "openai"}, {"sk-openai-123"}),
         ({"kind": "anthropic"}, {"sk-ant-12345"}),
         ({"kind": "demo"}, set()),
