@@ -21,11 +21,11 @@ def command(invocation: Invocation, execution: str | None, as_json: bool, fail_u
     execution as it is; `agenteval cancel` ends that. When it has ended, the exit code is that of `agenteval run`.
     """
     from agenteval_tui.cli.run_apart import watch_to_end
-    from agenteval_tui.cli.watching import chosen
+    from agenteval_tui.runs.client import find
     from agenteval_tui.runs.events import Event, encode
 
     gate = read_rate(fail_under) if fail_under is not None else None
-    live = chosen(execution)
+    live = find(execution or "")
 
     def print_event(event: Event) -> None:
         invocation.out.plain_line(encode(event))

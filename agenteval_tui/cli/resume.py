@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @report_options
 @common_options
 @pass_invocation
-def command(invocation: Invocation, execution: str, errors: bool, trust: bool, **given: Any) -> int:
+def command(invocation: Invocation, /, execution: str, errors: bool, trust: bool, **given: Any) -> int:
     """Run what is missing of execution ID (`last`, the default, is the newest): after a crash, a cancel or a limit.
 
     What has an outcome is neither run nor paid for again. Everything is run as it was planned; a limit that is given

@@ -62,7 +62,7 @@ class _Run(click.Command):
 @report_options
 @common_options
 @pass_invocation
-def command(invocation: Invocation, paths: tuple[Path, ...], trust: bool, resume: str | None, **given: Any) -> int:
+def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, resume: str | None, **given: Any) -> int:
     """Run the suites at PATHS (files or folders) and grade what the agents do.
 
     Every run is in the history as soon as it has ended. Ctrl-C cancels what is running, and keeps what ended; a

@@ -80,13 +80,13 @@ def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow, l
     They go to stderr, which the runner reads as well: stdout may be one JSON document. A page that can't be written
     is said, and fails nothing.
     """
-    from agenteval_tui.exchange.github import annotations, summary_md
+    from agenteval_tui.exchange.github import annotation_lines, summary_md
 
     def place_of(run: RunRow) -> tuple[str, int] | None:
         found = lines.get((run.suite_key, run.test_id))
         return (_in_workspace(found[0]), found[1]) if found is not None else None
 
-    for line in annotations(store.runs_of_execution(execution.id), place_of):
+    for line in annotation_lines(store.runs_of_execution(execution.id), place_of):
         invocation.err.workflow_command(line)
     page = os.environ.get("GITHUB_STEP_SUMMARY")
     if page:

@@ -49,17 +49,17 @@ def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: boo
 
 
 async def _run(plan: Plan, store: Store, progress: RunProgress) -> tuple[Ended, bool]:
-    from agenteval_tui.runs.engine import Engine
     from agenteval_tui.runs.events import Command
+    from agenteval_tui.runs.hosting import Host
 
-    engine = Engine(plan, store, progress.apply)
-    engine.prepare()
+    # Others see it and can steer it, as if it had a process of its own; where no socket can be made it runs as well.
+    host = Host(plan, store, progress.apply)
     stops = 0
 
     def stop() -> None:
         nonlocal stops
         stops += 1
-        engine.command(Command("cancel"))
+        host.engine.command(Command("cancel"))
 
     with on_stop(asyncio.get_running_loop(), stop):
-        return await engine.run(), stops > 0
+        return await host.run(), stops > 0

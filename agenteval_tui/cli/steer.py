@@ -25,8 +25,7 @@ def cancel(invocation: Invocation, execution: str | None, everything: bool) -> i
 
     What was in flight is recorded as cancelled; `agenteval resume ID` runs it again. It has ended when this returns.
     """
-    from agenteval_tui.cli.watching import chosen
-    from agenteval_tui.runs.client import live_executions
+    from agenteval_tui.runs.client import find, live_executions
 
     if everything and execution is not None:
         raise AgentevalError("give an execution or --all, not both")
@@ -37,7 +36,7 @@ def cancel(invocation: Invocation, execution: str | None, everything: bool) -> i
         for live in every:
             _cancel(invocation, live)
         return 0
-    _cancel(invocation, chosen(execution))
+    _cancel(invocation, find(execution or ""))
     return 0
 
 
@@ -77,10 +76,11 @@ def go_on(invocation: Invocation, execution: str | None) -> int:
 
 
 def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> int:
-    from agenteval_tui.cli.watching import chosen, steer
+    from agenteval_tui.cli.watching import steer
+    from agenteval_tui.runs.client import find
     from agenteval_tui.runs.events import Command
 
-    live = chosen(reference)
+    live = find(reference or "")
     # A snapshot in the first moments has no figures: then nothing is known yet, and the command is sent.
     view = steer(
         live,

@@ -64,9 +64,11 @@ def _list(invocation: Invocation, trust: Trust, as_json: bool) -> None:
         return
     for one in trust.listed():
         why_not = trust.why_not(Path(one.folder))
-        state = (f"  {why_not}", "warn") if why_not else ("  as it was", "good")
         invocation.out.line(
-            one_line(one.folder), (f"  {one.when[:10]}, {plural(len(one.files), 'file')}", "dim"), state
+            one_line(one.folder),
+            (f"  {one.when[:10]}, {plural(len(one.files), 'file')}", "dim"),
+            ("" if why_not else "  as it was", "good"),
+            (f"  {one_line(why_not)}" if why_not else "", "warn"),
         )
     if not trust.listed():
         invocation.out.line("no folder is trusted: what suites name is not run")

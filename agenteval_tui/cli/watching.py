@@ -21,7 +21,6 @@ LOOK_S = 5.0
 """How long an execution may take to say how it is."""
 STEER_S = 30.0
 """How long it may take to do what it was told: agents may clean up."""
-SHORTEST = 4  # characters of an id that somebody types
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,40 +100,6 @@ def on_stop(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> Iterat
     finally:
         for number in added:
             loop.remove_signal_handler(number)
-
-
-def chosen(reference: str | None) -> Live:
-    """The live execution that is meant: by its id, the beginning or end of one, or the only one there is.
-
-    Raises `AgentevalError` where that is none, or several.
-    """
-    from agenteval_tui.runs.client import live_executions
-
-    every = live_executions()
-    if reference is None:
-        if len(every) == 1:
-            return every[0]
-        if not every:
-            raise AgentevalError("no execution is running", mend="`agenteval history` lists those that ended")
-        raise AgentevalError("several executions are running", mend=f"name one: {_listed(every)}")
-    wanted = reference.strip().upper()
-    if wanted == "LAST" and every:
-        return every[-1]
-    found = [one for one in every if one.execution.upper() == wanted]
-    if not found and len(wanted) >= SHORTEST:
-        found = [one for one in every if one.execution.upper().startswith(wanted)]
-        found = found or [one for one in every if one.execution.upper().endswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise AgentevalError(f"several running executions are called {reference}", mend=f"one of: {_listed(found)}")
-    mend = f"running: {_listed(every)}" if every else f"if it has ended: agenteval show {reference}"
-    raise AgentevalError(f"no execution {reference!r} is running", mend=mend)
-
-
-def _listed(every: list[Live]) -> str:
-    names = [one.execution for one in every[:5]]
-    return ", ".join(names) + (f" and {len(every) - 5} more" if len(every) > 5 else "")
 
 
 def looked_at(every: list[Live]) -> list[ExecutionView | None]:

@@ -25,7 +25,7 @@ SUMMARY_FAILURES = 50
 Place = tuple[str, int]
 
 
-def annotations(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
+def annotation_lines(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
     """A workflow command for each test that did not pass, each a line; `place_of` says file and line of a test.
 
     The repetitions of a test are one annotation. The last one says how many more there are.

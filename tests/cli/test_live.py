@@ -1,0 +1,224 @@
+"""Executions that live in other processes: run on a terminal, left, lost, found again, steered, taken up again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from terminal import Terminal
+
+from agenteval_tui.history.store import Store
+from agenteval_tui.places import history_file
+from agenteval_tui.runs.client import live_executions
+from agenteval_tui.runs.events import Ended, Snapshot, decode_event
+
+ROOT = Path(__file__).resolve().parents[2]
+AGENTEVAL = [sys.executable, "-m", "agenteval_tui"]
+
+pytestmark = pytest.mark.e2e
+
+
+def until(condition: Callable[[], Any], what: str) -> Any:
+    """What `condition` gives once it is true; fails after a minute."""
+    deadline = time.monotonic() + 60
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """No execution of a test outlives it."""
+    yield
+    for live in live_executions():
+        os.kill(live.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def slow(suite: Path) -> Path:
+    """The suite with an agent that takes some seconds for an answer: what runs does not end by itself."""
+    text = suite.read_text("utf-8")
+    suite.write_text(text.replace("{kind: demo, version: v1}", "{kind: demo, version: v1, pace: 4}"), "utf-8")
+    return suite
+
+
+def detached(cli: Any, *arguments: object) -> str:
+    """The id of an execution that was started in the background."""
+    done = cli("run", *arguments, "--detach")
+    assert done.code == 0, done.err
+    assert "agenteval attach" in done.out
+    (live,) = live_executions()
+    assert live.execution in done.out
+    return live.execution
+
+
+def some_ended(db: Path | None = None) -> bool:
+    """Whether a run has ended, and not all of them."""
+    with Store.open(db or history_file(), read_only=True) as store:
+        row = store.execution("last")
+        return 0 < row.ended < row.runs
+
+
+def test_ctrl_c_on_a_terminal_cancels_and_ends_with_130(slow: Path) -> None:
+    with Terminal([*AGENTEVAL, "run", str(slow), "--repeat", "30"]) as terminal:
+        terminal.wait_for("running")
+        (live,) = live_executions()
+        assert live.pid != terminal.pid
+        terminal.send("\x03")
+        terminal.wait_for_end()
+        assert "cancelled" in terminal.text
+        assert f"execution {live.execution}" in terminal.text
+        assert (
+            os.waitstatus_to_exitcode(os.waitid(os.P_PID, terminal.pid, os.WEXITED | os.WNOWAIT).si_status << 8) == 130
+        )
+    assert live_executions() == []
+    with Store.open(history_file()) as store:
+        row = store.execution("last")
+        assert (row.status, row.runs, row.ended) == ("cancelled", 60, 60)
+
+
+def test_a_lost_terminal_leaves_it_running_and_attach_shows_all_of_it(cli: Any, suite: Path) -> None:
+    # One test ends at once, the other takes its time: there is something to be seen that happened before.
+    text = suite.read_text("utf-8")
+    suite.write_text(
+        text.replace("  shop: {", "  slow: {kind: demo, version: v1, pace: 4}\n  shop: {").replace(
+            "  - id: bad", "  - id: bad\n    agent: slow\n    repeat: 20"
+        ),
+        "utf-8",
+    )
+    terminal = Terminal([*AGENTEVAL, "run", str(suite), "--concurrency", "2"])
+    terminal.wait_for("✓ good")
+    (live,) = live_executions()
+    os.close(terminal.fd)  # the kernel sends SIGHUP to the session
+    status = os.waitid(os.P_PID, terminal.pid, os.WEXITED)
+    assert status is not None
+    assert [one.execution for one in live_executions()] == [live.execution]
+    listed = cli("ps", "--json").json("ps")["executions"]
+    assert [(one["execution"], one["runs"], one["answers"]) for one in listed] == [(live.execution, 21, True)]
+    assert live.execution in cli("ps").out
+
+    with Terminal([*AGENTEVAL, "attach"]) as other:
+        other.wait_for("✓ good")  # which ended before it came
+        other.wait_for("running")
+        other.send("\x03")
+        other.wait_for_end()
+        assert "left; it goes on" in other.text
+        assert os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT).si_status == 0
+    assert [one.execution for one in live_executions()] == [live.execution]
+    assert "of 21 ended before" in cli("cancel", live.execution[:12]).out
+    assert live_executions() == []
+
+
+def test_detach_pause_continue_attach_and_cancel(cli: Any, slow: Path) -> None:
+    execution = detached(cli, slow, "--repeat", "40", "--concurrency", "2")
+    until(some_ended, "a run that ended")
+    assert cli("pause").out.startswith("paused ")
+    assert cli("ps", "--json").json("ps")["executions"][0]["status"] == "paused"
+    assert "paused" in cli("ps").out
+    assert cli("pause", execution).code == 0  # it is so already: no reason to wait
+    assert cli("continue", execution[:14]).out.startswith("running ")
+    watcher = subprocess.Popen(
+        [*AGENTEVAL, "attach", execution, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert watcher.stdout is not None
+    first = decode_event(watcher.stdout.readline())
+    assert isinstance(first, Snapshot)
+    assert len(first.planned.runs) == 80
+    assert first.ended_runs
+    assert cli("cancel", "--all").code == 0
+    rest, errors = watcher.communicate(timeout=60)
+    assert (watcher.returncode, errors) == (130, b"")
+    events = [decode_event(line) for line in rest.splitlines()]
+    assert isinstance(events[-1], Ended)
+    assert events[-1].status == "cancelled"
+    assert cli("cancel", "--all").out == "no execution is running\n"
+    assert cli("ps").out == "no execution is running\n"
+    assert cli("ps", "--json").json("ps") == {"version": 1, "executions": []}
+
+
+def test_a_run_in_a_pipe_is_seen_and_cancelled_by_others(cli: Any, slow: Path) -> None:
+    process = subprocess.Popen(
+        [*AGENTEVAL, "run", str(slow), "--repeat", "40"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        (live,) = until(live_executions, "the execution")
+        assert live.pid == process.pid  # no other process for it
+        assert cli("ps", "--json").json("ps")["executions"][0]["execution"] == live.execution
+        assert cli("cancel", live.execution).code == 0
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert err == ""
+    assert "cancelled" in out
+    assert "\x1b" not in out
+
+
+def test_what_is_missing_is_run_and_nothing_twice(cli: Any, slow: Path, tmp_path: Path) -> None:
+    execution = detached(cli, slow, "--repeat", "10", "--concurrency", "4", "--test", "good")
+    until(some_ended, "a run that ended")
+    assert cli("cancel").code == 0
+    with Store.open(history_file()) as store:
+        before = {run.id: run.started_ms for run in store.runs_of_execution(execution) if run.status == "passed"}
+    assert before
+    slow.write_text(
+        slow.read_text("utf-8").replace(", pace: 4", ""), "utf-8"
+    )  # which changes nothing of what is missing
+    report = tmp_path / "r.json"
+    done = cli("resume", execution, "--json", report, "--concurrency", "8")
+    assert done.code == 0, done.err
+    assert f"{10 - len(before)} of 10 runs are missing" in done.out
+    assert "✓ good  10/10" in done.out
+    assert "changed since this execution was planned" in done.err
+    document = json.loads(report.read_text("utf-8"))
+    assert document["execution"] == execution
+    assert document["summary"]["passed"] == 10
+    with Store.open(history_file()) as store:
+        after = {run.id: run.started_ms for run in store.runs_of_execution(execution)}
+        assert {run: after[run] for run in before} == before
+    again = cli("run", "--resume", execution)
+    assert again.code == 2
+    assert "nothing is missing" in again.err
+
+
+def test_an_execution_whose_process_is_killed_is_an_error_with_a_remedy(cli: Any, slow: Path) -> None:
+    with Terminal([*AGENTEVAL, "run", str(slow), "--repeat", "30", "--concurrency", "2"], columns=200) as terminal:
+        terminal.wait_for("running")
+        until(some_ended, "a run that ended")
+        (live,) = live_executions()
+        os.kill(live.pid, signal.SIGKILL)
+        terminal.wait_for_end()
+        assert os.waitid(os.P_PID, terminal.pid, os.WEXITED | os.WNOWAIT).si_status == 3
+        assert "process died" in terminal.text
+        assert f"agenteval resume {live.execution[:10]}" in terminal.text
+    started = cli("resume", live.execution, "--detach")
+    assert started.code == 0, started.err
+    assert [one.execution for one in live_executions()] == [live.execution]
+    assert cli("resume", live.execution).code == 2  # it is running
+    assert cli("cancel").code == 0
+
+
+@pytest.mark.parametrize("verb", ["attach", "cancel", "pause", "continue"])
+def test_nothing_runs_or_not_that(cli: Any, verb: str) -> None:
+    for arguments in ((verb,), (verb, "01ABCDEF")):
+        done = cli(*arguments)
+        assert done.code == 2
+        assert "no execution is running" in done.err
