@@ -53,8 +53,9 @@ def import_file(
     """Read a recorded file into the history as one execution of kind "import".
 
     `format`: "openai" or "tau-bench"; None: told by the file. `on_progress` is called now and then with the bytes
-    read so far and the size of the file. A file that was imported before adds nothing. Raises `AgentevalError`: the
-    file can't be read, or nothing in it can be imported (then nothing is added).
+    read so far and the size of the file. A file that was imported before adds nothing; what a killed import of it left
+    is replaced. Raises `AgentevalError`: the file can't be read, or nothing in it can be imported (then nothing is
+    added).
     """
     path = Path(path)
     known = format_named(format) if format else None
@@ -109,6 +110,10 @@ def _import(
             where=str(path),
             mend=f"a file in the format {known.name} is {known.looks_like}",
         )
+
+    for unfinished in store.unfinished_imports(digest):
+        # Its process was killed half-way: what it left is of no use beside the whole.
+        store.delete_execution(unfinished).result()
 
     def progress(_: int) -> None:
         if on_progress is not None:
