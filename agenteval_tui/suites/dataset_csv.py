@@ -25,41 +25,41 @@ def csv_rows(lines: Lines) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     if csv.field_size_limit() < MAX_LINE:
         csv.field_size_limit(MAX_LINE)
     reader = csv.reader(_from_header(lines), strict=True)
+    header: list[str] | None = None
     try:
-        header, _ = _record(reader, lines)
+        header = next(reader)
     except StopIteration:
         lines.report("empty", 1, 1, "this dataset is empty", "begin with a line of column names", line=1)
-        header = None
     except (csv.Error, LineTooLongError) as error:
         _report(error, lines, lines.header)
-        header = None
     names = _names(header, lines) if header is not None else None
     yield from lines.taken()
     if names is None:
         return
     width = len(names)
     while True:
+        start = lines.number + 1
         try:
-            row, start = _record(reader, lines)
-        except StopIteration:
+            row = next(reader)
+        except (StopIteration, LineTooLongError):
             break
-        except LineTooLongError:
-            yield from lines.taken()
-            return
-        except _BrokenRow as broken:
-            _report(broken.error, lines, broken.start)
+        except csv.Error as error:
+            _report(error, lines, start)
             yield from lines.taken()
             continue
         if len(row) != width:
+            if not row:
+                continue  # a blank line
             _wrong_length(row, names, lines, start)
         if lines.problems:
             yield from lines.taken()
             continue
         variables: dict[str, Any] = dict(zip(names, row, strict=True))
-        for name, cell in zip(names, row, strict=True):
+        for at, cell in enumerate(row):
             if "{" in cell or "[" in cell:
-                variables[name] = decoded_cell(cell)
+                variables[names[at]] = decoded_cell(cell)
         yield start, with_expected(variables)
+    yield from lines.taken()
 
 
 def decoded_cell(cell: str) -> Any:
@@ -68,7 +68,7 @@ def decoded_cell(cell: str) -> Any:
     if not ((text.startswith("{") and text.endswith("}")) or (text.startswith("[") and text.endswith("]"))):
         return cell
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return cell
 
@@ -77,26 +77,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-class _BrokenRow(csv.Error):
-    def __init__(self, error: csv.Error, start: int) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.start = start
-
-
-def _record(reader: Any, lines: Lines) -> tuple[list[str], int]:
-    """(cells, line where they begin) of the next row that is not blank. Raises StopIteration at the end.
-
-    Of the header the line is not known here: comments stand before it.
-    """
-    while True:
-        start = lines.number + 1
-        try:
-            row: list[str] = next(reader)
-        except csv.Error as error:
-            raise _BrokenRow(error, start) from None
-        if row:
-            return row, start
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _from_header(lines: Lines) -> Iterator[str]:

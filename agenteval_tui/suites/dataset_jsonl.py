@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from agenteval_tui.suites.dataset_lines import Lines, LineTooLongError, text_end
 from agenteval_tui.suites.dataset_shapes import variables_of
@@ -33,11 +33,22 @@ def jsonl_rows(lines: Lines) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     yield from lines.taken()
 
 
+class _ConstantError(ValueError):
+    """NaN and Infinity: Python reads them, JSON has no word for them."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _ConstantError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
 def _object(line: str, lines: Lines) -> dict[str, Any] | None:
     end = text_end(line)
     begin = len(line) - len(line.lstrip()) + 1
     try:
-        data = json.loads(line)
+        data = _DECODER.decode(line)
     except json.JSONDecodeError as error:
         column = min(error.pos + 1, end)
         if lines.number == 1 and line.strip() in ("[", "{"):
@@ -46,6 +57,10 @@ def _object(line: str, lines: Lines) -> dict[str, Any] | None:
         else:
             said = error.msg[:1].lower() + error.msg[1:]
             lines.report("syntax", column, column + 1, f"this line is no JSON: {said}", "write one JSON object a line")
+        return None
+    except _ConstantError as error:
+        at = max(line.find(str(error)), 0) + 1
+        lines.report("syntax", at, at + len(str(error)), f"{error} is no JSON", "write null, or a text")
         return None
     except (ValueError, RecursionError):
         lines.report("too-deep", begin, end, "this line is nested too deep, or holds a huge number", "make it smaller")

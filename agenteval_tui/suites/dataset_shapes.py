@@ -24,7 +24,7 @@ def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
     evals): `ideal` is the expected value. `{"item": {...}}` (OpenAI's stored evals): the item's keys.
     """
     inputs, outputs = data.get("inputs"), data.get("outputs")
-    if isinstance(inputs, Mapping) and (outputs is None or isinstance(outputs, Mapping)):
+    if isinstance(inputs, dict) and (outputs is None or isinstance(outputs, dict)):
         variables = {key: value for key, value in data.items() if key != "inputs" and value is not None}
         variables.update(inputs)
         if EXPECTED not in variables and outputs:
@@ -35,7 +35,7 @@ def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
                 variables[EXPECTED] = found
         return variables
     item = data.get("item")
-    if isinstance(item, Mapping) and data.keys() <= {"item", "sample"}:
+    if isinstance(item, dict) and data.keys() <= {"item", "sample"}:
         return with_expected(dict(item))
     variables = with_expected(dict(data))
     if EXPECTED not in variables and "ideal" in data and _is_messages(data.get("input")):
@@ -106,12 +106,14 @@ def _first(variables: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _says_something(value: Any) -> bool:
-    return not (value is None or (isinstance(value, str) and not value.strip()) or value == [] or value == {})
+    if isinstance(value, str):
+        return bool(value) and not value.isspace()
+    return not (value is None or value == [] or value == {})
 
 
 def _is_messages(value: Any) -> bool:
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(one, Mapping) and one.get("role") in _ROLES and "content" in one for one in value)
+        and all(isinstance(one, dict) and one.get("role") in _ROLES and "content" in one for one in value)
     )

@@ -193,6 +193,8 @@ def test_conversations() -> None:
     ("text", "place", "message"),
     [
         ('{"a": 1}\n{"a": }\n', (2, 7), "this line is no JSON: expecting value"),
+        ('{"a": NaN}', (1, 7), "NaN is no JSON"),
+        ('{"a": ' + "9" * 5000 + "}", (1, 1), "a huge number"),
         ("[\n", (1, 1), "one JSON value over several lines"),
         ('{"a": 1}\n  [1]\n', (2, 3), "this line is a list"),
         ('{"a": "\\ud800"}\n', (1, 1), "half a character"),
