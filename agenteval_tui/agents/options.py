@@ -61,7 +61,7 @@ def read_options(model: type[Options], agent: str, config: Mapping[str, Any]) ->
     return model.model_validate(dict(config))
 
 
-def option_problems(model: type[AgentOptions], config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def option_problems(model: type[BaseModel], config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Every wrong option as (its path with dots, what is wrong in one sentence); empty when all is well."""
     try:
         model.model_validate(dict(config))
@@ -79,12 +79,12 @@ def option_problems(model: type[AgentOptions], config: Mapping[str, Any]) -> lis
     return []
 
 
-def option_names(model: type[AgentOptions]) -> set[str]:
+def option_names(model: type[BaseModel]) -> set[str]:
     """The options that a kind takes, apart from `kind` itself."""
     return set(model.model_fields) - {"kind"}
 
 
-def _said(model: type[AgentOptions], error: Any) -> tuple[str, str]:
+def _said(model: type[BaseModel], error: Any) -> tuple[str, str]:
     path = ".".join(str(part) for part in error["loc"] if not _UNION_MEMBER.match(str(part)))
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
@@ -102,7 +102,7 @@ def _said(model: type[AgentOptions], error: Any) -> tuple[str, str]:
     return path, f"option `{path}` must be {wanted}, not {error['input']!r}"
 
 
-def _names_at(model: type[AgentOptions], place: tuple[Any, ...]) -> list[str]:
+def _names_at(model: type[BaseModel], place: tuple[Any, ...]) -> list[str]:
     """The names that are known where the unknown one stands: of the nested model when there is one."""
     here: type[BaseModel] = model
     for part in place[:-1]:

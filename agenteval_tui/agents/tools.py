@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from agenteval_tui.agents.interface import ToolSpec
+from agenteval_tui.agents.programs.declared import program_words
+from agenteval_tui.agents.programs.options import argv_of, folder_of
 from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.agents.tools_command import CommandTool
+from agenteval_tui.agents.tools_entries import CommandEntry, McpEntry, MockEntry, PythonEntry, read_entry
+from agenteval_tui.agents.tools_mcp import McpTools, ToolHost
+from agenteval_tui.agents.tools_mcp_server import McpServer, check_installed
+from agenteval_tui.agents.tools_mock import mock_tool
+from agenteval_tui.agents.tools_python import PythonTools
+from agenteval_tui.suites.environment import expand
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import decode_arguments
-from agenteval_tui.transcripts.tool_text import argument_text
+
+__all__ = ["DEMO_SHOP", "Source", "Tool", "ToolHost", "ToolOutcome", "Toolbox", "make_toolbox"]
 
 DEMO_SHOP = "builtin:demo-shop"
-_KEYS = {
-    "name",
-    "description",
-    "parameters",
-    "arguments",
-    "request_response_pairs",
-    "sample_response",
-    "type",
-    "strict",
-}
+_RUNNING = ("python", "interpreter", "path", "command", "shell", "cwd", "env", "mcp")
 
 
 class Tool(Protocol):
-    """Something that answers calls."""
+    """Something that answers calls. One with a `timeout_s` is given so many seconds for each."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -43,156 +42,212 @@ class Tool(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class MockTool:
-    """Answers from a list of canned answers, else with `otherwise` (None: a call that nothing fits is a failure)."""
+class Source(Protocol):
+    """What must run so that there are tools."""
 
-    spec: ToolSpec
-    pairs: tuple[Mapping[str, Any], ...] = ()
-    otherwise: str | None = None
+    async def open(self) -> Sequence[Tool]:
+        """Start it. Raises `AgentevalError` when it can't be."""
+        ...
 
-    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """The response of the first pair that fits the call."""
-        for pair in self.pairs:
-            if _fits(pair, arguments):
-                return ToolOutcome(_as_text(pair.get("response")))
-        if self.otherwise is not None:
-            return ToolOutcome(self.otherwise)
-        return ToolOutcome(f"the mock tool {self.spec.name} has no answer to these arguments", error=True)
-
-
-@dataclass(slots=True)
-class ShopTool:
-    """A tool of the bundled shop, on a database that the tools of one run share."""
-
-    spec: ToolSpec
-    shop: sqlite3.Connection
-
-    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
-        """What the shop says."""
-        from agenteval_tui.agents.shop.tools import call_tool
-
-        return call_tool(self.shop, self.spec.name, arguments)
+    async def close(self) -> None:
+        """Give back what it holds; also when it was not opened, or only half."""
+        ...
 
 
 @dataclass(slots=True)
 class Toolbox:
-    """The tools of one run, by name: `async with toolbox:` around the run starts what must run and gives it back."""
+    """The tools of one run, by name: `async with toolbox:` around the run starts what must run and gives it back.
 
-    tools: Mapping[str, Tool]
-    shop: sqlite3.Connection | None = field(default=None)
+    Entering raises `AgentevalError` when something can't be started; then nothing is left running.
+    """
+
+    tools: dict[str, Tool] = field(default_factory=dict)
+    sources: Sequence[Source] = ()
+    replacing: Mapping[str, Tool] = field(default_factory=dict)
+    """Take the place of tools of the same name, or are added."""
 
     async def __aenter__(self) -> Toolbox:
+        opening = [asyncio.ensure_future(source.open()) for source in self.sources]
+        try:
+            for tools in await asyncio.gather(*opening):
+                for tool in tools:
+                    self._add(tool)
+        except BaseException:
+            for one in opening:
+                one.cancel()
+            await asyncio.gather(*opening, return_exceptions=True)
+            await self._close()
+            raise
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        if self.shop is not None:
-            self.shop.close()
+        await self._close()
 
     def specs(self) -> list[ToolSpec]:
         """What the model is told of the tools, in order. Complete once the toolbox was entered."""
-        return [tool.spec for tool in self.tools.values()]
+        return [tool.spec for tool in self._all().values()]
 
     async def call(self, name: str, arguments_text: str) -> ToolOutcome:
         """The outcome of a call as the model made it: unknown tools and malformed arguments are failures in words."""
-        tool = self.tools.get(name)
+        known = self._all()
+        tool = known.get(name)
         if tool is None:
-            known = ", ".join(self.tools) or "none"
-            return ToolOutcome(f"there is no tool {name!r}; tools: {known}", error=True)
+            return ToolOutcome(f"there is no tool {name!r}; tools: {', '.join(known) or 'none'}", error=True)
         arguments, malformed = decode_arguments(arguments_text)
         if malformed:
             return ToolOutcome("the arguments are not valid JSON", error=True)
         if not isinstance(arguments, Mapping):
             return ToolOutcome("the arguments must be a JSON object", error=True)
+        timeout_s = getattr(tool, "timeout_s", None)
+        limit = asyncio.timeout(timeout_s)
         try:
-            return await tool.call(arguments)
+            async with limit:
+                return await tool.call(arguments)
         except asyncio.CancelledError:
             raise
         except Exception as error:
+            if limit.expired():
+                return ToolOutcome(f"the tool did not answer within {timeout_s:g} s", error=True)
             return ToolOutcome(f"the tool failed: {error or type(error).__name__}", error=True)
 
+    def _all(self) -> dict[str, Tool]:
+        return {**self.tools, **self.replacing}
 
-def make_toolbox(tools: str | Sequence[Any] | None, context: Mapping[str, Any], base_dir: Path) -> Toolbox:
+    def _add(self, tool: Tool) -> None:
+        name = tool.spec.name
+        # A place was kept for a tool whose signature was not known yet.
+        if not isinstance(self.tools.get(name, _NOT_YET), _NotYet):
+            raise AgentevalError(
+                f"two tools are called {name!r}", mend="rename one of them; an MCP server's tools can have a `prefix`"
+            )
+        self.tools[name] = tool
+
+    async def _close(self) -> None:
+        closing = [asyncio.ensure_future(source.close()) for source in self.sources]
+        try:
+            for failed in await asyncio.gather(*closing, return_exceptions=True):
+                if isinstance(failed, Exception):
+                    raise failed
+        finally:
+            for one in closing:
+                one.cancel()
+
+
+class _NotYet:
+    """A tool that is there once the toolbox was entered; it keeps the tool's place in the order."""
+
+    def __init__(self, name: str = "", description: str = "", parameters: Mapping[str, Any] | None = None) -> None:
+        self.spec = ToolSpec(name, description) if parameters is None else ToolSpec(name, description, parameters)
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        return ToolOutcome("the tool was not started", error=True)
+
+
+_NOT_YET = _NotYet()
+
+
+def make_toolbox(
+    tools: str | Sequence[Any] | None,
+    context: Mapping[str, Any],
+    base_dir: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    trusted: bool = False,
+    host: ToolHost | None = None,
+) -> Toolbox:
     """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
 
-    `tools` is a list, the name of a file with one, or "builtin:demo-shop": the bundled shop's own tools.
-    Nothing is started before the toolbox is entered. Raises `AgentevalError` when a tool is written wrongly.
+    `tools` is a list, the name of a file with one, or "builtin:demo-shop": the bundled shop's own tools. Programs get
+    `env`, from which `${VAR}` in a file of tools is expanded too. `trusted`: files and folders outside of `base_dir`
+    may be used. `host` keeps the MCP servers that runs share; without one each run has its own. Nothing is started
+    before the toolbox is entered. Raises `AgentevalError` when a tool is written wrongly.
     """
-    made: dict[str, Tool] = {}
-    shop: sqlite3.Connection | None = None
+    making = _Making(base_dir.resolve(), dict(env or {}), trusted, host)
     if tools == DEMO_SHOP:
-        from agenteval_tui.agents.shop.database import open_shop
-        from agenteval_tui.agents.shop.tools import TOOLS
+        from agenteval_tui.agents.tools_shop import Shop
 
-        shop = open_shop()
-        made.update({spec.name: ShopTool(spec, shop) for spec in TOOLS})
+        shop = Shop()
+        made: dict[str, Tool] = {tool.spec.name: tool for tool in shop.tools}
+        box = Toolbox(made, [_Opened(shop)])
     else:
-        made.update({tool["name"]: _mock(tool) for tool in load_tools(tools, base_dir)})
-    for tool in _sample_tools(context.get("sample_tools")):
-        made[tool["name"]] = _mock(tool)
-    return Toolbox(made, shop)
+        for raw in load_tools(tools, base_dir, trusted=trusted):
+            making.add(raw, from_file=isinstance(tools, str))
+        box = Toolbox(making.tools, making.sources)
+    box.replacing = {tool.spec.name: tool for tool in _sample_tools(context.get("sample_tools"))}
+    return box
 
 
-def _sample_tools(sample: Any) -> list[dict[str, Any]]:
+class _Opened:
+    """A source whose tools are in the box already."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    async def open(self) -> Sequence[Tool]:
+        return ()
+
+    async def close(self) -> None:
+        await self._source.close()
+
+
+class _Making:
+    """Tools on their way from a list to a box."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str], trusted: bool, host: ToolHost | None) -> None:
+        self.tools: dict[str, Tool] = {}
+        self.sources: list[Source] = []
+        self._folder = folder
+        self._env = env
+        self._trusted = trusted
+        self._host = host
+        self._python: dict[tuple[Any, ...], Any] = {}
+
+    def add(self, raw: Mapping[str, Any], *, from_file: bool) -> None:
+        if from_file:
+            raw = {key: expand(value, self._env) if key in _RUNNING else value for key, value in raw.items()}
+        entry = read_entry(raw)
+        if isinstance(entry, McpEntry):
+            self._add_server(entry)
+            return
+        if entry.name in self.tools:
+            raise AgentevalError(f"two tools are called {entry.name!r}", mend="rename one of them")
+        if isinstance(entry, MockEntry):
+            self.tools[entry.name] = mock_tool(entry)
+            return
+        self.tools[entry.name] = _NotYet(entry.name, entry.said, entry.parameters)
+        if isinstance(entry, CommandEntry):
+            parameters = {"type": "object"} if entry.parameters is None else entry.parameters
+            argv = tuple(argv_of(entry.command, entry.shell))
+            folder = folder_of(entry.cwd, self._folder, self._trusted)
+            spec = ToolSpec(entry.name, entry.said, parameters)
+            self.sources.append(CommandTool(spec, argv, folder, {**self._env, **entry.env}, entry.timeout))
+        else:
+            self._add_function(entry)
+
+    def _add_function(self, entry: PythonEntry) -> None:
+        key = (entry.interpreter, tuple(entry.path))
+        if key not in self._python:
+            path = [folder_of(one, self._folder, self._trusted) for one in entry.path]
+            found = PythonTools(self._folder, self._env, interpreter=entry.interpreter, path=path)
+            self._python[key] = found
+            self.sources.append(found)
+        self._python[key].entries.append(entry)
+
+    def _add_server(self, entry: McpEntry) -> None:
+        options = entry.mcp
+        name = entry.name or (str(options.url) if options.command is None else program_words(options.command))
+        check_installed(f"the MCP server {name}")
+        folder = folder_of(options.cwd, self._folder, self._trusted)
+        make = lambda: McpServer(name, options, folder, self._env)  # noqa: E731 - one for each run
+        self.sources.append(McpTools(make, options, entry.timeout, self._host))
+
+
+def _sample_tools(sample: Any) -> list[Tool]:
     if isinstance(sample, Mapping):
         sample = [{**tool, "name": name} for name, tool in sample.items()]
-    return load_tools(list(sample or ()), Path())
-
-
-def _mock(tool: Mapping[str, Any]) -> MockTool:
-    unknown = sorted(set(tool) - _KEYS)
-    if unknown:
-        raise AgentevalError(
-            f"tool {tool['name']!r} has the unknown key {unknown[0]!r}",
-            mend=f"keys of a tool: {', '.join(sorted(_KEYS - {'type', 'strict'}))}",
-        )
-    parameters = tool.get("parameters") or _schema_of(tool.get("arguments"))
-    spec = ToolSpec(str(tool["name"]), str(tool.get("description") or ""), parameters)
-    pairs = tool.get("request_response_pairs") or ()
-    if isinstance(pairs, Mapping):
-        pairs = [{"request": str(request), "response": response} for request, response in pairs.items()]
-    otherwise = tool.get("sample_response")
-    return MockTool(spec, tuple(pairs), None if otherwise is None else _as_text(otherwise))
-
-
-def _schema_of(arguments: Any) -> dict[str, Any]:
-    """A JSON Schema from arguments as Power UI declares them: a list of names, or of objects with `name`."""
-    properties: dict[str, Any] = {}
-    if isinstance(arguments, Mapping):
-        properties = {str(name): {"description": str(said or "")} for name, said in arguments.items()}
-    for one in arguments if isinstance(arguments, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("name"), str):
-            properties[one["name"]] = {"description": str(one.get("description") or "")}
-        elif isinstance(one, str):
-            properties[one] = {}
-    return {"type": "object", "properties": properties}
-
-
-def _fits(pair: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """Whether a pair answers a call.
-
-    `arguments`: the call has all of these, with equal values. `request`, `requests`: one of these texts is the call's
-    first argument, or all its arguments as JSON.
-    """
-    wanted = pair.get("arguments")
-    if isinstance(wanted, Mapping):
-        return all(name in arguments and arguments[name] == value for name, value in wanted.items())
-    requests = [pair.get("request"), *(pair.get("requests") or ())]
-    given = {json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))}
-    if arguments:
-        given.add(argument_text(next(iter(arguments.values()))).strip())
-    return any(isinstance(request, str) and _compact(request) in given for request in requests)
-
-
-def _compact(request: str) -> str:
-    """A request that is a JSON object without its white space, any other text as it is."""
-    if request.lstrip().startswith("{"):
-        try:
-            return json.dumps(json.loads(request), ensure_ascii=False, separators=(",", ":"))
-        except ValueError:
-            pass
-    return request.strip()
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    made: list[Tool] = []
+    for raw in load_tools(list(sample or ()), Path()):
+        entry = read_entry(raw, mock=True)
+        assert isinstance(entry, MockEntry)
+        made.append(mock_tool(entry))
+    return made

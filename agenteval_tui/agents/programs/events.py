@@ -19,6 +19,7 @@ from agenteval_tui.agents.interface import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.agents.programs.words import storable
 from agenteval_tui.transcripts.model import RunError, Usage
 
 TYPES = ("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error")
@@ -75,11 +76,11 @@ class EventReader:
         key = self._calls
         self._calls += 1
         call_id = event.get("id")
-        call_id = f"call_{key + 1}" if call_id is None else _clean(str(call_id))
+        call_id = f"call_{key + 1}" if call_id is None else storable(str(call_id))
         self._open[key] = call_id
         arguments = event.get("arguments", "")
         text = arguments if isinstance(arguments, str) else _json(arguments)
-        return [ToolCallStarted(key, call_id, name), ToolArgumentsDelta(key, _clean(text))]
+        return [ToolCallStarted(key, call_id, name), ToolArgumentsDelta(key, storable(text))]
 
     def _result(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         call_id = event.get("id")
@@ -95,18 +96,18 @@ class EventReader:
         text = "" if result is None else result if isinstance(result, str) else _json(result)
         took = event.get("duration_ms")
         duration = float(took) if isinstance(took, int | float) and not isinstance(took, bool) and took >= 0 else None
-        return [ToolCallFinished(fits[0], _clean(text), bool(error), duration)]
+        return [ToolCallFinished(fits[0], storable(text), bool(error), duration)]
 
     def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self.ended = True
-        return [Done(_clean(str(event.get("finish_reason") or "stop")), _clean(str(event.get("model") or "")))]
+        return [Done(storable(str(event.get("finish_reason") or "stop")), storable(str(event.get("model") or "")))]
 
     def _error(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self.ended = True
         message = _text(event, "message") or "the agent gave no reason"
         wait = event.get("retry_after_s")
         wait_s = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
-        error = RunError(str(event.get("kind") or "agent"), message, _clean(str(event.get("mend") or "")))
+        error = RunError(str(event.get("kind") or "agent"), message, storable(str(event.get("mend") or "")))
         return [Failed(error, event.get("retry") is True, wait_s)]
 
 
@@ -129,7 +130,7 @@ def _text(event: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str):
         found = "has no" if value is None else "needs a text as"
         raise EventError(f"an event of type {event['type']!r} {found} `{key}`")
-    return _clean(value)
+    return storable(value)
 
 
 def _json(value: Any) -> str:
@@ -137,12 +138,3 @@ def _json(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
         raise EventError("a value is nested too deeply") from None
-
-
-def _clean(text: str) -> str:
-    """Half of a surrogate pair, which JSON may hold, is no text that can be stored."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

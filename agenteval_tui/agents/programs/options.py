@@ -15,8 +15,8 @@ class ProgramTimeouts(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    first_token: float | None = Field(None, gt=0, description="For the first event or output, from the start.")
-    silence: float | None = Field(None, gt=0, description="Between two events or pieces of output.")
+    first_token: float | None = Field(default=None, gt=0, description="For the first event or output, from the start.")
+    silence: float | None = Field(default=None, gt=0, description="Between two events or pieces of output.")
 
 
 def checked_command(command: str | list[str], shell: bool) -> None:

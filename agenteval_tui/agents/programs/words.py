@@ -36,3 +36,12 @@ def how_it_ended(returncode: int | None) -> str:
     except ValueError:
         name = str(-returncode)
     return f"was ended by the signal {name}"
+
+
+def storable(text: str) -> str:
+    """`text` without halves of surrogate pairs, which JSON may hold and no file can."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
