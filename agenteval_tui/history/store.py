@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import costs as cost_rows
-from agenteval_tui.history import operations, outcomes, planning, queries, resuming, summaries, tasks
+from agenteval_tui.history import estimates, operations, outcomes, planning, queries, resuming, summaries, tasks
 from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
@@ -341,6 +341,17 @@ class Store:
     def test_summaries(self, suite_key: str) -> dict[str, TestSummary]:
         """How the tests of a suite did lately, by test id; tests without an ended run are left out."""
         return self._read(lambda c: summaries.test_summaries(c, suite_key))
+
+    def figures_of_tests(
+        self, suite_key: str, tests: Sequence[str], agents: Sequence[str], window: int
+    ) -> list[estimates.Figures]:
+        """What the newest `window` ended runs of each of these tests with one of the agents used, newest first."""
+        return self._read(lambda c: estimates.of_tests(c, suite_key, tests, agents, window))
+
+    def figures_of_agent(self, agent: str, window: int) -> list[estimates.Figures]:
+        """What the newest `window` runs of an agent used, whatever was tested; only lately: [] says nothing of long
+        ago."""
+        return self._read(lambda c: estimates.of_agent(c, agent, window))
 
     def imported(self, digest: str) -> str | None:
         """The id of the execution that a file with this digest became; None: not imported yet."""

@@ -115,6 +115,11 @@ def distrusted(needs: tuple[Need, ...], trust: Trust | None = None) -> list[tupl
     return [(need, reason) for need in needs if (reason := trust.why_not(need.folder))]
 
 
+def asks_judge(spec: CriterionSpec) -> bool:
+    """Whether a judge is asked for this criterion."""
+    return any(kind == "chat" for kind, _ in _remote(spec))
+
+
 def _of_agent(plan: Plan, suite_key: str, agent: AgentPlan) -> tuple[Path, tuple[str, ...]]:
     """(whose word it is, what the agent starts).
 

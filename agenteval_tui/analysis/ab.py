@@ -1,0 +1,308 @@
+"""A/B: the same tests and rows under two agents or configurations, and what may be said of the difference.
+
+A case is a test, or a row of its dataset; its repetitions are not independent, so each case counts once: with the
+difference of its pass rates. Errors are no verdicts, and are counted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agenteval_tui.analysis.paired import detectable, difference_interval, sign_flip
+from agenteval_tui.analysis.statistics import (
+    Interval,
+    PairedCounts,
+    clustered_interval,
+    counted,
+    mcnemar_exact,
+    mean,
+    paired_bootstrap,
+    paired_counts,
+)
+from agenteval_tui.history.rows import RunRow
+from agenteval_tui.runs.plan_arms import ARMS, arm_label, arm_of
+from agenteval_tui.text.problems import AgentevalError
+
+Case = tuple[str, str, int]
+"""Suite key, test id, row."""
+SIGNIFICANT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One side. `n` runs were decided; `pass_rate` is the mean over cases with its 95 % interval, clustered by case.
+
+    `tokens`, `cost` (US dollars) and `latency_ms` are means a run of what was measured; None: nothing was.
+    """
+
+    name: str
+    cases: int
+    runs: int
+    n: int
+    passed: int
+    errors: int
+    undecided: int
+    pass_rate: float | None
+    interval: Interval
+    tokens: float | None
+    cost: float | None
+    latency_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How much more a run takes under B than under A: the mean over `n` cases, with its 95 % interval."""
+
+    difference: float
+    interval: Interval
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class TestDifference:
+    """One test under both arms: decided runs, passed ones, and the mean difference over its `cases` (B minus A)."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    suite: str
+    test: str
+    name: str
+    cases: int
+    n_a: int
+    passed_a: int
+    n_b: int
+    passed_b: int
+    difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class ABResult:
+    """Two arms and their difference, B minus A, over the `cases` that were decided under both.
+
+    `difference` is the mean of the cases' differences of pass rates, `interval` its 95 % interval; None without such
+    cases. `p_value` is McNemar's exact one where every case ran once (`test`: mcnemar), else that of flipped signs
+    (sign-flip). `pairs` counts runs of the same test, row and repetition. `detectable`: the smallest difference that
+    so many cases show four times in five. `recommended` is A or B only where the interval excludes 0 and chance is
+    unlikely (p up to 0.05); else "". `conclusion` says it in a sentence. `unpaired`: cases decided under one arm only.
+    """
+
+    a: Arm
+    b: Arm
+    cases: int
+    unpaired: int
+    difference: float | None
+    interval: Interval | None
+    test: str
+    p_value: float | None
+    pairs: PairedCounts
+    detectable: float | None
+    recommended: str
+    conclusion: str
+    tokens: Measure | None
+    cost: Measure | None
+    latency_ms: Measure | None
+    tests: tuple[TestDifference, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"version": 1}` and the fields by their names; objects within, intervals as `[low, high]`."""
+        return {"version": 1, **_listed(asdict(self))}
+
+
+def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False, seed: int = 0) -> ABResult:
+    """Compare the arms of one A/B execution (`PlanOptions.ab`). Raises `AgentevalError` when it has no two arms."""
+    arms: dict[str, list[RunRow]] = {}
+    for row in rows:
+        arms.setdefault(arm_of(row.variation), []).append(row)
+    found = [arms.get(arm) for arm in ARMS]
+    if not found[0] or not found[1]:
+        raise AgentevalError("this execution does not compare two arms", mend="run with --ab NAME NAME")
+    names = [one[0].variation.partition(": ")[2] for one in found if one]
+    return compare_arms(found[0], found[1], names=(names[0], names[1]), count_errors=count_errors, seed=seed)
+
+
+def compare_arms(
+    a: Iterable[RunRow],
+    b: Iterable[RunRow],
+    *,
+    names: tuple[str, str] = ARMS,
+    count_errors: bool = False,
+    seed: int = 0,
+) -> ABResult:
+    """Compare any runs with others of the same tests and rows. `count_errors`: an error counts as not passed."""
+    by_case = (_by_case(a), _by_case(b))
+    rates = [_rates(one, count_errors) for one in by_case]
+    shared = [case for case in rates[0] if case in rates[1]]
+    differences = [rates[1][case] - rates[0][case] for case in shared]
+    pairs, single = _pairs(by_case, shared, count_errors)
+    middle, interval = mean(differences), difference_interval(differences, seed=seed)
+    p_value = None
+    if differences:
+        p_value = mcnemar_exact(pairs.only_a, pairs.only_b) if single else sign_flip(differences, seed=seed)
+    arms = [_arm(name, one, count_errors) for name, one in zip(names, by_case, strict=True)]
+    least = detectable(differences)
+    recommended = _recommended(interval, p_value)
+    return ABResult(
+        a=arms[0],
+        b=arms[1],
+        cases=len(shared),
+        unpaired=len(rates[0].keys() ^ rates[1].keys()),
+        difference=middle,
+        interval=interval,
+        test="mcnemar" if single else "sign-flip",
+        p_value=p_value,
+        pairs=pairs,
+        detectable=least,
+        recommended=recommended,
+        conclusion=_conclusion(names, len(shared), middle, interval, least, recommended),
+        tokens=_measure(by_case, _tokens, seed),
+        cost=_measure(by_case, lambda run: run.cost, seed),
+        latency_ms=_measure(by_case, lambda run: run.duration_ms, seed),
+        tests=_tests(by_case, shared, rates, count_errors),
+    )
+
+
+def _by_case(rows: Iterable[RunRow]) -> dict[Case, list[RunRow]]:
+    found: dict[Case, list[RunRow]] = {}
+    for row in rows:
+        found.setdefault((row.suite_key, row.test_id, row.row), []).append(row)
+    return found
+
+
+def _decided(runs: Sequence[RunRow], count_errors: bool) -> list[RunRow]:
+    wanted = ("passed", "failed", "error") if count_errors else ("passed", "failed")
+    return [run for run in runs if run.status in wanted]
+
+
+def _rates(cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) -> dict[Case, float]:
+    found = {}
+    for case, runs in cases.items():
+        decided = _decided(runs, count_errors)
+        if decided:
+            found[case] = sum(run.status == "passed" for run in decided) / len(decided)
+    return found
+
+
+def _pairs(
+    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    shared: Sequence[Case],
+    count_errors: bool,
+) -> tuple[PairedCounts, bool]:
+    """The pairs by repetition, and whether every case is one pair."""
+    outcomes: list[tuple[bool, bool]] = []
+    for case in shared:
+        sides = [{run.repetition: run for run in _decided(one[case], count_errors)} for one in by_case]
+        both = sides[0].keys() & sides[1].keys()
+        outcomes.extend((sides[0][n].status == "passed", sides[1][n].status == "passed") for n in sorted(both))
+    once = all(len(_decided(one[case], count_errors)) == 1 for case in shared for one in by_case)
+    return paired_counts(outcomes), once and len(outcomes) == len(shared)
+
+
+def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) -> Arm:
+    runs = [run for listed in cases.values() for run in listed]
+    count = counted((run.status for run in runs), count_errors=count_errors)
+    each = [counted((run.status for run in listed), count_errors=count_errors) for listed in cases.values()]
+    known = [(one.passed, one.n) for one in each if one.n]
+    return Arm(
+        name=name,
+        cases=len(cases),
+        runs=len(runs),
+        n=count.n,
+        passed=count.passed,
+        errors=count.errors,
+        undecided=count.undecided,
+        pass_rate=mean([passed / n for passed, n in known]),
+        interval=clustered_interval(known),
+        tokens=_mean_of(runs, _tokens),
+        cost=_mean_of(runs, lambda run: run.cost),
+        latency_ms=_mean_of(runs, lambda run: run.duration_ms),
+    )
+
+
+def _tokens(run: RunRow) -> float | None:
+    if run.input_tokens is None and run.output_tokens is None:
+        return None
+    return float((run.input_tokens or 0) + (run.output_tokens or 0))
+
+
+def _mean_of(runs: Iterable[RunRow], value: Callable[[RunRow], float | None]) -> float | None:
+    return mean([found for run in runs if (found := value(run)) is not None and not run.cached])
+
+
+def _measure(
+    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    value: Callable[[RunRow], float | None],
+    seed: int,
+) -> Measure | None:
+    """Of the cases that were measured under both arms; None when fewer than two were."""
+    differences = []
+    for case in by_case[0].keys() & by_case[1].keys():
+        a, b = (_mean_of(one[case], value) for one in by_case)
+        if a is not None and b is not None:
+            differences.append((case, b - a))
+    listed = [one for _, one in sorted(differences)]  # a set has no order, and the draws must be the same
+    middle = mean(listed)
+    if middle is None or len(listed) < 2:
+        return None
+    interval = paired_bootstrap(listed, seed=seed, resamples=max(400, min(4_000, 4_000_000 // len(listed))))
+    assert interval is not None
+    return Measure(middle, interval, len(listed))
+
+
+def _tests(
+    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    shared: Sequence[Case],
+    rates: Sequence[Mapping[Case, float]],
+    count_errors: bool,
+) -> tuple[TestDifference, ...]:
+    grouped: dict[tuple[str, str], list[Case]] = {}
+    for case in shared:
+        grouped.setdefault(case[:2], []).append(case)
+    found = []
+    for cases in grouped.values():
+        sides = [_decided([run for case in cases for run in one[case]], count_errors) for one in by_case]
+        first = by_case[0][cases[0]][0]
+        (n_a, passed_a), (n_b, passed_b) = [(len(side), sum(run.status == "passed" for run in side)) for side in sides]
+        difference = mean([rates[1][case] - rates[0][case] for case in cases])
+        assert difference is not None
+        found.append(
+            TestDifference(
+                first.suite_name, first.test_id, first.test_name, len(cases), n_a, passed_a, n_b, passed_b, difference
+            )
+        )
+    return tuple(found)
+
+
+def _recommended(interval: Interval | None, p_value: float | None) -> str:
+    if interval is None or p_value is None or p_value > SIGNIFICANT or interval[0] <= 0 <= interval[1]:
+        return ""
+    return ARMS[interval[0] > 0]
+
+
+def _conclusion(
+    names: tuple[str, str],
+    cases: int,
+    difference: float | None,
+    interval: Interval | None,
+    least: float | None,
+    recommended: str,
+) -> str:
+    if difference is None or interval is None:
+        return "Nothing can be said: no case was decided under both arms."
+    labels = [arm_label(arm, name) if arm != name else name for arm, name in zip(ARMS, names, strict=True)]
+    counted_cases = f"{cases} case{'s' * (cases != 1)}"
+    range_ = f"95 % interval {100 * interval[0]:+.1f} to {100 * interval[1]:+.1f}, {counted_cases}"
+    if recommended:
+        better, other = (labels[1], labels[0]) if recommended == "B" else (labels[0], labels[1])
+        return f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
+    said = f"No difference is shown: {100 * difference:+.1f} points ({range_})"
+    if least is None or least >= 1:
+        return f"{said}; so few cases could not have shown any."
+    return f"{said}; so many cases would have shown {100 * least:.0f} points or more."
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _listed(one) for key, one in value.items()}
+    return [_listed(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,212 @@
+"""What an execution used: tokens and US dollars by test, agent and criterion; judges apart from the agents.
+
+Failed attempts are in it, because they were paid for; answers that the history knew are not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import CostRow, RunRow
+    from agenteval_tui.history.store import Store
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Tokens and US dollars of `count` runs (or replies of judges). `cost` None: no price is known of any.
+
+    `priced` of the runs have a known cost: where it is less than `count`, `cost` is not all of it. Of replies it is
+    not known (None).
+    """
+
+    count: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    priced: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Input and output."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def mean_tokens(self) -> float | None:
+        """A run (or reply); None without any."""
+        return self.tokens / self.count if self.count else None
+
+    @property
+    def mean_cost(self) -> float | None:
+        """A run (or reply) that has a price, with its failed attempts; None without any."""
+        over = self.count if self.priced is None else self.priced
+        return self.cost / over if self.cost is not None and over else None
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"count", "input_tokens", "output_tokens", "tokens", "cost", "priced", "mean_tokens", "mean_cost"}`."""
+        return {
+            "count": self.count,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "tokens": self.tokens,
+            "cost": self.cost,
+            "priced": self.priced,
+            "mean_tokens": self.mean_tokens,
+            "mean_cost": self.mean_cost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TestCost:
+    """A test: what its agents used, and what its judges did."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    suite: str
+    test: str
+    name: str
+    agents: Spent
+    judges: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCost:
+    """What one agent used over all tests, or the judges that one criterion asked (with their models)."""
+
+    name: str
+    key: str
+    spent: Spent
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """All of an execution. `by_test` is in the order of the tests, the others begin with what cost most.
+
+    `cached` runs were answered from the history, and `failed_attempts` were followed by another one.
+    """
+
+    agents: Spent
+    judges: Spent
+    by_test: tuple[TestCost, ...]
+    by_agent: tuple[NamedCost, ...]
+    by_criterion: tuple[NamedCost, ...]
+    cached: int = 0
+    failed_attempts: int = 0
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of agents and judges together, as far as they are known; None: nothing is."""
+        known = [one.cost for one in (self.agents, self.judges) if one.cost is not None]
+        return sum(known) if known else None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of agents and judges together."""
+        return self.agents.tokens + self.judges.tokens
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"version": 1, "cost", "tokens", "agents": spent, "judges": spent, "cached", "failed_attempts",
+        "by_test": [{"suite", "test", "name", "agents": spent, "judges": spent}], "by_agent": [{"agent", **spent}],
+        "by_criterion": [{"criterion": name, "hash", "models": [name], **spent}]}`; for spent see `Spent.to_json`.
+        """
+        return {
+            "version": 1,
+            "cost": self.cost,
+            "tokens": self.tokens,
+            "agents": self.agents.to_json(),
+            "judges": self.judges.to_json(),
+            "cached": self.cached,
+            "failed_attempts": self.failed_attempts,
+            "by_test": [
+                {
+                    "suite": one.suite,
+                    "test": one.test,
+                    "name": one.name,
+                    "agents": one.agents.to_json(),
+                    "judges": one.judges.to_json(),
+                }
+                for one in self.by_test
+            ],
+            "by_agent": [{"agent": one.name, **one.spent.to_json()} for one in self.by_agent],
+            "by_criterion": [
+                {"criterion": one.name, "hash": one.key, "models": list(one.models), **one.spent.to_json()}
+                for one in self.by_criterion
+            ],
+        }
+
+
+def execution_costs(store: Store, reference: str) -> Costs:
+    """What the execution that `reference` names ("last", an id) used. Raises `AgentevalError`."""
+    execution = store.execution(reference)
+    return costs_of(store.costs(execution.id), store.runs_of_execution(execution.id))
+
+
+def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
+    """The same from what the store gives: sums by test and agent or criterion, and the runs."""
+    agents = [row for row in rows if row.kind == "agent"]
+    judges = [row for row in rows if row.kind == "judge"]
+    paid = [run for run in runs if run.cost is not None and not run.cached]
+    tests: dict[tuple[str, str], CostRow] = {}
+    for row in rows:
+        tests.setdefault((row.suite_key, row.test_id), row)
+    priced_tests = Counter((run.suite_key, run.test_id) for run in paid)
+    priced_agents = Counter(run.agent for run in paid)
+    of_tests, of_judges = _grouped(agents, _test), _grouped(judges, _test)
+    of_criteria = _grouped(judges, lambda row: (row.criterion, row.criterion_name))
+    names = {run.suite_key: run.suite_name for run in runs}
+    return Costs(
+        agents=_spent(agents, len(paid)),
+        judges=_spent(judges),
+        by_test=tuple(
+            TestCost(
+                names.get(key[0], key[0]),
+                key[1],
+                row.test_name,
+                _spent(of_tests.get(key, []), priced_tests.get(key, 0)),
+                _spent(of_judges.get(key, [])),
+            )
+            for key, row in tests.items()
+        ),
+        by_agent=_dearest(
+            NamedCost(name, "", _spent(listed, priced_agents.get(name, 0)))
+            for name, listed in _grouped(agents, lambda row: row.agent).items()
+        ),
+        by_criterion=_dearest(
+            NamedCost(name, key, _spent(listed), tuple(dict.fromkeys(row.agent for row in listed if row.agent)))
+            for (key, name), listed in of_criteria.items()
+        ),
+        cached=sum(run.cached for run in runs),
+        failed_attempts=sum(max(0, run.attempts - 1) for run in runs),
+    )
+
+
+def _test(row: CostRow) -> tuple[str, str]:
+    return row.suite_key, row.test_id
+
+
+def _grouped(rows: Iterable[CostRow], key: Callable[[CostRow], K]) -> dict[K, list[CostRow]]:
+    found: dict[K, list[CostRow]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def _spent(rows: Sequence[CostRow], priced: int | None = None) -> Spent:
+    known = [row.cost for row in rows if row.cost is not None]
+    return Spent(
+        sum(row.count for row in rows),
+        sum(row.input_tokens for row in rows),
+        sum(row.output_tokens for row in rows),
+        sum(known) if known else None,
+        priced,
+    )
+
+
+def _dearest(listed: Iterable[NamedCost]) -> tuple[NamedCost, ...]:
+    return tuple(sorted(listed, key=lambda one: (-(one.spent.cost or 0.0), -one.spent.tokens, one.name)))

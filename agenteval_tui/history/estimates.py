@@ -1,0 +1,90 @@
+"""What the newest runs of tests and agents used: the figures that an estimate rests on.
+
+Read from windows by index: the size of the history is no matter.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agenteval_tui.history.blobs import clean
+
+# An error says little of what a run takes, and an answer of the history nothing.
+_ENDED = "status IN ('passed', 'failed', 'needs_review', 'skipped')"
+# Replies count where they were asked for this run (what was known already cost nothing), and of a server that counts
+# its tokens: a function or a model on this machine costs time only.
+_FIGURES = (
+    " SELECT {key}, r.agent, r.variation, r.duration_ms,"
+    " CASE WHEN r.input_tokens IS NULL AND r.output_tokens IS NULL THEN NULL"
+    "  ELSE coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0) END, r.cost,"
+    " (SELECT json_array(count(*), sum(coalesce(p.input_tokens, 0) + coalesce(p.output_tokens, 0)), sum(p.cost),"
+    "   count(p.cost)) FROM run_replies l JOIN judge_replies p ON p.id = l.reply WHERE l.run = r.id AND l.paid"
+    "   AND coalesce(p.input_tokens, p.output_tokens, p.cost) IS NOT NULL)"
+)
+_OF_TESTS = (
+    "WITH wanted AS (SELECT t.id, t.test_id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ?"
+    " AND t.test_id IN (SELECT value FROM json_each(?)))"
+    + _FIGURES.format(key="wanted.test_id")
+    + " FROM wanted JOIN runs r ON r.id IN (SELECT w.id FROM runs w WHERE w.test = wanted.id"
+    f" AND w.agent IN (SELECT value FROM json_each(?)) AND NOT w.cached AND w.{_ENDED} ORDER BY w.id DESC LIMIT ?)"
+    " ORDER BY r.id DESC"
+)
+_OF_AGENT = (
+    _FIGURES.format(key="''")
+    + " FROM runs r WHERE r.id IN (SELECT id FROM runs WHERE {range} agent = ?2 AND NOT cached"
+    f" AND {_ENDED} ORDER BY id DESC LIMIT ?3) ORDER BY r.id DESC"
+)
+_NEAR = 5_000  # newest runs of the history that are looked through for an agent
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one run used. None: not measured. `replies` of judges and others were asked for it, with their tokens
+    and their cost (None: no price is known of some of them).
+    """
+
+    test_id: str
+    agent: str
+    variation: str
+    duration_ms: float | None
+    tokens: int | None
+    cost: float | None
+    replies: int
+    judge_tokens: int
+    judge_cost: float | None
+
+
+def of_tests(
+    connection: sqlite3.Connection, suite_key: str, tests: Sequence[str], agents: Sequence[str], window: int
+) -> list[Figures]:
+    """The newest `window` ended runs of each test with one of the agents, newest first."""
+    rows = connection.execute(
+        _OF_TESTS,
+        (
+            clean(suite_key),
+            json.dumps([clean(one) for one in tests]),
+            json.dumps([clean(one) for one in agents]),
+            window,
+        ),
+    ).fetchall()
+    return [_figures(row) for row in rows]
+
+
+def of_agent(connection: sqlite3.Connection, agent: str, window: int) -> list[Figures]:
+    """The newest `window` ended runs of an agent, whatever was tested, among the newest of the history."""
+    newest = connection.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()[0]
+    statement = _OF_AGENT.format(range="id > ?1 AND")
+    return [_figures(row) for row in connection.execute(statement, (newest - _NEAR, clean(agent), window)).fetchall()]
+
+
+def _figures(row: tuple[Any, ...]) -> Figures:
+    replies, tokens, cost, priced = json.loads(row[6])
+    # A sum over some of the replies would be said as if it were all of it.
+    values = (*row[:6], replies, tokens or 0, cost if priced == replies else None)
+    return Figures(*values)

@@ -1,0 +1,301 @@
+"""What a plan will take: time, tokens and cost, from what runs like its own took before.
+
+A run is compared with the newest runs of its test with its agent (in its variation, where there are any); a test that
+was never run, with the newest runs of its agent. What nothing is known of is said as unknown, and is in no sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.runs.trusting import asks_judge
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.estimates import Figures
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.plan_model import Plan, RunPlan
+
+RECENT = 20
+"""Runs of a test that its figures rest on, at most."""
+_ROWS = 2_000  # that are read of a suite, about
+_TESTS = 1_000  # of a suite that are looked up; more tell nothing new
+_Z90 = 1.645
+_FEW = 3  # runs below which their own spread says nothing
+_SPREAD = 0.5  # of the mean, where nothing better is known
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A sum over `runs` planned runs: most likely `expected`, nine times in ten `low`..`high`; two digits each.
+
+    It rests on `basis` earlier runs. Of `unknown` more planned runs nothing is known: they come on top.
+    """
+
+    low: float
+    expected: float
+    high: float
+    runs: int
+    unknown: int
+    basis: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields by their names."""
+        return {name: getattr(self, name) for name in ("low", "expected", "high", "runs", "unknown", "basis")}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEstimate:
+    """What judges (and embedders on servers) will take, apart from the agents: how many questions, tokens, US dollars.
+
+    `asked`: the planned runs that ask a judge. None: unknown, or nothing to know where `asked` is 0.
+    """
+
+    asked: int
+    questions: Range | None
+    tokens: Range | None
+    cost: Range | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a plan will take. `agents`: planned runs by agent. None where nothing is known, and never 0 for that.
+
+    `seconds` is for the plan's concurrency, and of the agents only: the time of judges is not measured. `tokens` and
+    `cost` (US dollars) are the agents'; `judges` are apart. `may_stop`: runs that early stopping may save; the
+    estimate is of all of them. Failed attempts and cached answers are left out of account.
+    """
+
+    runs: int
+    tests: int
+    agents: Mapping[str, int]
+    seconds: Range | None
+    tokens: Range | None
+    cost: Range | None
+    judges: JudgeEstimate
+    may_stop: int = 0
+
+    @property
+    def total_cost(self) -> float | None:
+        """The expected cost with the judges', as far as it is known; None: nothing is."""
+        known = [one.expected for one in (self.cost, self.judges.cost) if one is not None]
+        return sum(known) if known else None
+
+    @property
+    def total_tokens(self) -> float | None:
+        """The expected tokens with the judges', as far as they are known; None: nothing is."""
+        known = [one.expected for one in (self.tokens, self.judges.tokens) if one is not None]
+        return sum(known) if known else None
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"runs", "tests", "agents": {name: runs}, "seconds", "tokens", "cost", "judges": {"asked", "questions",
+        "tokens", "cost"}, "may_stop"}`; a range is `{"low", "expected", "high", "runs", "unknown", "basis"}` or null.
+        """
+
+        def said(one: Range | None) -> dict[str, Any] | None:
+            return one.to_json() if one is not None else None
+
+        judges = self.judges
+        return {
+            "runs": self.runs,
+            "tests": self.tests,
+            "agents": dict(self.agents),
+            "seconds": said(self.seconds),
+            "tokens": said(self.tokens),
+            "cost": said(self.cost),
+            "judges": {
+                "asked": judges.asked,
+                "questions": said(judges.questions),
+                "tokens": said(judges.tokens),
+                "cost": said(judges.cost),
+            },
+            "may_stop": self.may_stop,
+        }
+
+
+def estimate(plan: Plan, store: Store | None) -> Estimate:
+    """What the plan's runs will take, by what the history has of their tests and agents. Raises HistoryError."""
+    groups = list(_groups(plan))
+    if store is not None:
+        _look_up(groups, store)
+    durations = _total(groups, lambda one: one.duration_ms)
+    asking = [group for group in groups if group.asks]
+    answered = [group for group in groups if group.asks or any(one.replies for one in group.known)]
+    judges = JudgeEstimate(
+        sum(group.runs for group in asking),
+        _range(_judged(answered, lambda one: float(one.replies))),
+        _range(_judged(answered, lambda one: float(one.judge_tokens))),
+        _range(_judged(answered, lambda one: one.judge_cost)),
+    )
+    return Estimate(
+        runs=len(plan.runs),
+        tests=plan.tests,
+        agents=dict(Counter(run.ref.agent for run in plan.runs)),
+        seconds=_seconds(plan, groups, durations),
+        tokens=_range(_total(groups, lambda one: one.tokens)),
+        cost=_range(_total(groups, lambda one: one.cost)),
+        judges=judges,
+        may_stop=sum(group.may_stop for group in groups),
+    )
+
+
+# What belongs together
+
+
+@dataclass(slots=True)
+class _Group:
+    """Planned runs that are alike: of one test, agent and variation. `known`: earlier runs like them; `own` says that
+    those are of the same test."""
+
+    suite_key: str
+    test: str
+    agent: str
+    agent_hash: str
+    variation: str
+    limit: int | None
+    asks: bool
+    runs: int = 0
+    may_stop: int = 0
+    known: Sequence[Figures] = ()
+    own: bool = True
+
+
+def _groups(plan: Plan) -> Iterator[_Group]:
+    found: dict[tuple[str, str, str, str], _Group] = {}
+    asking: dict[int, bool] = {}
+    for run in plan.runs:
+        ref = run.ref
+        key = (run.suite_key, ref.test, run.agent.hash, ref.variation)
+        group = found.get(key)
+        if group is None:
+            asks = asking.get(id(run.specs))
+            if asks is None:
+                asks = asking[id(run.specs)] = any(asks_judge(spec) for spec in run.specs)
+            group = _Group(run.suite_key, ref.test, ref.agent, run.agent.hash, ref.variation, _limit(run), asks)
+            found[key] = group
+        group.runs += 1
+        group.may_stop += run.stop is not None and ref.repetition > 1
+    yield from found.values()
+
+
+def _limit(run: RunPlan) -> int | None:
+    given = run.agent.config.get("concurrency")
+    return given if isinstance(given, int) and given > 0 else None
+
+
+def _look_up(groups: Sequence[_Group], store: Store) -> None:
+    by_suite: dict[str, list[_Group]] = defaultdict(list)
+    for group in groups:
+        by_suite[group.suite_key].append(group)
+    exact: dict[tuple[str, str, str, str], list[Figures]] = defaultdict(list)
+    alike: dict[tuple[str, str, str], list[Figures]] = defaultdict(list)
+    for suite_key, listed in by_suite.items():
+        tests = list(dict.fromkeys(group.test for group in listed))
+        agents = list(dict.fromkeys(group.agent for group in listed))
+        if len(tests) > _TESTS:
+            tests = tests[:: math.ceil(len(tests) / _TESTS)]
+        each = math.ceil(len(listed) / len(tests))  # configurations of a test share its window
+        window = max(_FEW, min(RECENT * each, _ROWS // len(tests)))
+        for one in store.figures_of_tests(suite_key, tests, agents, window):
+            exact[suite_key, one.test_id, one.agent, one.variation].append(one)
+            alike[suite_key, one.test_id, one.agent].append(one)
+    pooled: dict[str, list[Figures]] = {}
+    for group in groups:
+        known = exact.get((group.suite_key, group.test, group.agent, group.variation)) or alike.get(
+            (group.suite_key, group.test, group.agent)
+        )
+        if known is None:
+            if group.agent not in pooled:
+                pooled[group.agent] = store.figures_of_agent(group.agent, 2 * RECENT)
+            known, group.own = pooled[group.agent], False
+        group.known = known[:RECENT] if group.own else known
+
+
+# Sums with their spread
+
+
+@dataclass(slots=True)
+class _Sum:
+    """A sum over runs, its variance, and what it rests on. `longest`: the greatest mean of one run."""
+
+    expected: float = 0.0
+    variance: float = 0.0
+    runs: int = 0
+    unknown: int = 0
+    longest: float = 0.0
+    seen: set[int] = field(default_factory=set)
+
+    def add(self, runs: int, values: Sequence[float], ids: Iterable[int], *, own: bool) -> None:
+        """`runs` more, each like one of `values`. `own`: these are of the same test."""
+        if not values:
+            self.unknown += runs
+            return
+        mean = math.fsum(values) / len(values)
+        spread = _SPREAD * mean
+        if len(values) >= _FEW:
+            measured = math.sqrt(math.fsum((one - mean) ** 2 for one in values) / (len(values) - 1))
+            spread = measured if own else max(measured, spread)
+        self.expected += runs * mean
+        # The runs differ from one another, and their mean from the mean of those before: by little where many were
+        # measured, by as much as tests differ where it is another test's.
+        self.variance += runs * spread**2 + (runs * spread) ** 2 / (len(values) if own else 1)
+        self.runs += runs
+        self.longest = max(self.longest, mean)
+        self.seen.update(ids)
+
+
+def _total(groups: Iterable[_Group], value: Callable[[Figures], float | None]) -> _Sum:
+    made = _Sum()
+    for group in groups:
+        measured = [(number, id(one)) for one in group.known if (number := value(one)) is not None]
+        made.add(group.runs, [number for number, _ in measured], [place for _, place in measured], own=group.own)
+    return made
+
+
+def _judged(groups: Iterable[_Group], value: Callable[[Figures], float | None]) -> _Sum:
+    made = _Sum()
+    for group in groups:
+        # A run for which nothing was asked says nothing, where something will be: its criteria were others.
+        asked = [one for one in group.known if one.replies or not group.asks]
+        measured = [(number, id(one)) for one in asked if (number := value(one) if one.replies else 0.0) is not None]
+        made.add(group.runs, [number for number, _ in measured], [place for _, place in measured], own=group.own)
+    return made
+
+
+def _range(total: _Sum, middle: float | None = None) -> Range | None:
+    """The sum as a range around `middle` (by default the sum itself); None when nothing is in it."""
+    if not total.runs:
+        return None
+    middle = total.expected if middle is None else middle
+    # Log-normal: what is measured here is never below 0, and twice as much is as likely as half.
+    deviation = math.sqrt(math.log1p(total.variance / total.expected**2)) if total.expected else 0.0
+    ratio = math.exp(_Z90 * deviation)
+    return Range(
+        _two_digits(middle / ratio),
+        _two_digits(middle),
+        _two_digits(middle * ratio),
+        total.runs,
+        total.unknown,
+        len(total.seen),
+    )
+
+
+def _seconds(plan: Plan, groups: Sequence[_Group], total: _Sum) -> Range | None:
+    """As long as the busiest takes: all runs at the plan's concurrency, or an agent's at its own limit."""
+    atmost = max(1, plan.concurrency)
+    by_agent: dict[str, list[_Group]] = defaultdict(list)
+    for group in groups:
+        if group.limit is not None and group.limit < atmost:
+            by_agent[group.agent_hash].append(group)
+    slowest = total.expected / min(atmost, max(1, total.runs))
+    for listed in by_agent.values():
+        one = _total(listed, lambda figures: figures.duration_ms)
+        slowest = max(slowest, one.expected / min(listed[0].limit or 1, max(1, one.runs)))
+    return _range(total, max(slowest, total.longest) / 1000)
+
+
+def _two_digits(value: float) -> float:
+    return float(f"{value:.2g}") if value else 0.0
