@@ -40,6 +40,8 @@ _PER_TOOL = 0.06
 class DemoAgent:
     """Reads the customer's words by rules, calls the shop's tools on a database of its own for each run, answers.
 
+    What was called earlier in the conversation is done again in that database before anything else: an order that was
+    cancelled two turns ago is cancelled.
     The request's seed decides what differs between repetitions. Usage is counted in words, so it is approximate;
     the cost is 0. `sleep` and `clock` are there for recordings, whose times must not depend on the machine.
     """
@@ -70,11 +72,15 @@ class DemoAgent:
         talk = assistant.answer(request.messages)
         read_words = words(message.content for message in request.messages)
         shop = open_shop()
+        taken = {call.id for call in request.tool_calls}
         try:
+            for call in request.tool_calls:
+                if call.status == "ok" and isinstance(call.arguments, dict):
+                    call_tool(shop, call.name, call.arguments)
             turn, key = next(talk), 0
             while True:
                 spoken = words([turn.text, *(canonical_json(dict(call.arguments)) for call in turn.calls)])
-                async for event in self._stream(turn, key, options.pace):
+                async for event in self._stream(turn, key, options.pace, taken):
                     yield event
                 yield UsageReported(Usage(read_words, spoken, cost=0.0))
                 if not turn.calls:
@@ -101,13 +107,13 @@ class DemoAgent:
     async def close(self) -> None:
         """Nothing is open between runs."""
 
-    async def _stream(self, turn: Turn, key: int, pace: float) -> AsyncIterator[AgentEvent]:
+    async def _stream(self, turn: Turn, key: int, pace: float, taken: set[str]) -> AsyncIterator[AgentEvent]:
         await self._pause(_THINKING, pace)
         for piece in pieces(turn.text):
             yield TextDelta(piece)
             await self._pause(_PER_WORD, pace)
         for number, call in enumerate(turn.calls, key):
-            yield ToolCallStarted(number, f"call_{number + 1}", call.name)
+            yield ToolCallStarted(number, _free_id(taken), call.name)
             for piece in pieces(arguments_json(call)):
                 yield ToolArgumentsDelta(number, piece)
                 await self._pause(_PER_WORD, pace)
@@ -116,6 +122,15 @@ class DemoAgent:
     async def _pause(self, seconds: float, pace: float) -> None:
         # Also at pace 0 others get their turn: a hundred of these may run in one loop.
         await self._sleep(seconds * pace)
+
+
+def _free_id(taken: set[str]) -> str:
+    """The next id that no call of the conversation has; it is taken then."""
+    number = len(taken) + 1
+    while f"call_{number}" in taken:
+        number += 1
+    taken.add(f"call_{number}")
+    return f"call_{number}"
 
 
 def arguments_json(call: Call) -> str:

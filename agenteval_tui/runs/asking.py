@@ -15,6 +15,8 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.replies import Label, StoredReply
+from agenteval_tui.places import config_dir
+from agenteval_tui.runs.costs import Price, price_for
 from agenteval_tui.runs.plan_agents import AgentPlan, expanded
 from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.text.identity import now_ms
@@ -103,6 +105,7 @@ class Asker:
         stored: dict[str, StoredReply] = {}
         for _ in range(ROUNDS):
             wanted: dict[str, RemoteRequest] = {}
+            wants: dict[str, str] = {}  # the first criterion that asks: what the reply cost is its cost
             for checker in checkers:
                 for request in checker.requests(case.transcript, case.variables, replies):
                     if request.kind == "person":
@@ -111,11 +114,12 @@ class Asker:
                             replies[request.hash] = reply
                     else:
                         wanted[request.hash] = request
+                        wants.setdefault(request.hash, checker.spec.hash)
             if not wanted:
                 break
             for one in await asyncio.gather(*(self._answered(request, case) for request in wanted.values())):
                 replies[one.request.hash] = one.reply
-                stored[one.request.hash] = one
+                stored[one.request.hash] = replace(one, criterion=wants[one.request.hash])
         return Answers(replies, tuple(stored.values()))
 
     async def ask(self, request: RemoteRequest, case: Case) -> StoredReply:
@@ -183,6 +187,7 @@ class Asker:
         except AgentevalError as error:
             return Reply(error=_said(error), at_ms=now_ms())
         retries = Retries(int(config.get("max_attempts") or ATTEMPTS), self._retry_base_s)
+        price = price_for(config, config_dir())
         ask = _ask_judge if request.kind == "chat" else _ask_embedder
         attempt = 0
         try:
@@ -190,7 +195,7 @@ class Asker:
                 while True:
                     attempt += 1
                     self.asked += 1
-                    got = await ask(respondent, config, request)
+                    got = await ask(respondent, config, request, price)
                     self._count(got.reply)
                     if not got.retry or attempt >= retries.attempts:
                         break
@@ -256,7 +261,7 @@ class _Got:
     retry_after_s: float | None = None
 
 
-async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest) -> _Got:
+async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
     from agenteval_tui.agents.interface import AgentRequest, Done, Failed
     from agenteval_tui.agents.record import Recorder
 
@@ -284,11 +289,12 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
         error = _failure(transcript.error)
     elif not done and not transcript.final_output:
         error = "stopped without saying that it was done"
-    reply = Reply(transcript.final_output, transcript.model, error, usage.input_tokens, usage.output_tokens, usage.cost)
+    cost = _cost(price, transcript.model, usage)
+    reply = Reply(transcript.final_output, transcript.model, error, usage.input_tokens, usage.output_tokens, cost)
     return _Got(reply, failed is not None and failed.retry, None if failed is None else failed.retry_after_s)
 
 
-async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest) -> _Got:
+async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
     from agenteval_tui.agents.interface import Failed
 
     got = await embedder.embed(request.payload["text"])
@@ -298,7 +304,8 @@ async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: Remot
     if got.note:
         raw["note"] = got.note
     used = got.usage
-    return _Got(Reply(json.dumps(raw), got.model, "", used.input_tokens, used.output_tokens, used.cost))
+    cost = _cost(price, got.model, used)
+    return _Got(Reply(json.dumps(raw), got.model, "", used.input_tokens, used.output_tokens, cost))
 
 
 async def _closable(events: AsyncIterator[T]) -> AsyncGenerator[T, None]:
@@ -338,6 +345,13 @@ def stored_answers(
                 if reply is not None:
                     replies[request.hash] = reply
     return replies
+
+
+def _cost(price: Price, model: str, usage: Usage) -> float | None:
+    """What a reply cost: as its server says, else by the lists of prices."""
+    if usage.cost is not None or usage.total_tokens is None:
+        return usage.cost
+    return price(model, usage)
 
 
 def _failure(error: RunError) -> str:

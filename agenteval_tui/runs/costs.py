@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:
@@ -18,12 +19,18 @@ Price = Callable[[str, Usage], float | None]
 
 
 def price_for(config: Mapping[str, Any], config_dir: Path) -> Price:
-    """The prices of an agent with this configuration: its own `price`, else the lists'. Loaded when first asked."""
+    """The prices of an agent with this configuration: its own `price`, else the lists'. Loaded when first asked.
+
+    A list that can't be read has none: see `fresh_prices`.
+    """
     named = str(config.get("model") or "")
     own = config.get("price")
 
     def price(model: str, usage: Usage) -> float | None:
-        prices = _prices(config_dir)
+        try:
+            prices = _prices(config_dir)
+        except AgentevalError:
+            return None  # what is wrong in the list is said at the start; it must not break what is paid for
         for one in dict.fromkeys((model, named)):
             if one or own is not None:
                 cost = prices.cost(one, usage, own)

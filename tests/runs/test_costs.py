@@ -1,0 +1,42 @@
+"""What tokens cost when the server does not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agenteval_tui.runs.costs import Priced, fresh_prices, price_for
+from agenteval_tui.transcripts.model import Usage
+
+USED = Usage(1_000_000, 1_000_000)
+
+
+def prices(model: str, usage: Usage) -> float | None:
+    return {"small": 1.0, "large": 5.0}.get(model)
+
+
+def test_tokens_are_priced_again_when_the_model_says_its_name() -> None:
+    one = Priced(prices)
+    assert one.priced(USED).cost is None
+    assert one.named("small") == 1.0
+    assert one.priced(USED).cost == 1.0  # of the next turn: the name is known
+    assert one.named("small") is None
+    assert one.priced(USED).cost == 1.0
+    assert one.named("large") == 4.0
+    assert one.priced(Usage()) == Usage()
+
+
+def test_an_unknown_name_takes_nothing_away() -> None:
+    one = Priced(lambda model, usage: 2.0 if model in ("", "large") else None)
+    assert one.priced(USED).cost == 2.0
+    assert one.named("unheard of") is None
+
+
+def test_the_agents_own_price_counts_before_the_lists(tmp_path: Path) -> None:
+    fresh_prices(tmp_path)
+    own = price_for({"model": "m", "price": {"input": 1.0, "output": 2.0}}, tmp_path)
+    assert own("m", USED) == own("", USED) == 3.0
+    assert price_for({"model": "nobody-knows-this"}, tmp_path)("nor-this", USED) is None
+    (tmp_path / "prices.yaml").write_text("nobody-knows-this: {input: 0.5, output: 1.0}\n", encoding="utf-8")
+    fresh_prices(tmp_path)
+    assert price_for({"model": "nobody-knows-this"}, tmp_path)("its-alias", USED) == 1.5
+    fresh_prices(tmp_path / "elsewhere")
