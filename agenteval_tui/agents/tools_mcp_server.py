@@ -119,7 +119,8 @@ class McpServer:
         if self._task is None:
             return
         try:
-            await asyncio.wait([self._task], timeout=_CLOSING_S)
+            if self._client is not None:  # else it still starts, and would not notice
+                await asyncio.wait([self._task], timeout=_CLOSING_S)
         finally:
             self._task.cancel()
             if self._program is not None:
