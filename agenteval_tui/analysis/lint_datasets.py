@@ -57,7 +57,9 @@ class Datasets:
         key = (dataset.file, dataset.limit)
         found = self._checks.get(key)
         if found is None:
-            folder = Path(self._loaded.path).resolve().parent
+            path = Path(self._loaded.path)
+            # A suite that is a link has its files where it really is; else they are called as the suite was.
+            folder = path.resolve().parent if path.is_symlink() else path.parent
             found = check_dataset(dataset, folder, trusted=self._trusts(dataset, folder))
             self._checks[key] = found
         return found
@@ -65,7 +67,7 @@ class Datasets:
     def _trusts(self, dataset: Dataset, folder: Path) -> bool:
         """Whether the folder's datasets may be anywhere. Asked only where it matters: it reads the whole folder."""
         try:
-            if (folder / dataset.file).resolve().is_relative_to(folder):
+            if (folder / dataset.file).resolve().is_relative_to(folder.resolve()):
                 return False
         except (OSError, RuntimeError, ValueError):
             return False  # reading it says why

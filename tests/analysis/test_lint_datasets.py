@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.text.problems import Problem
@@ -97,3 +99,12 @@ def test_a_dataset_elsewhere_needs_trust(tmp_path: Path) -> None:
     assert "outside of the suite's folder" in found[3]
     Trust.load().trust(suite)
     assert check_suites([path])[1] == []
+
+
+def test_files_are_called_as_the_suite_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problems(tmp_path, "input,b\n1\n")
+    monkeypatch.chdir(tmp_path)
+    assert [one.file for one in check_suites(["s.suite.yaml"])[1]] == ["rows.csv"]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "l.suite.yaml").symlink_to(tmp_path / "s.suite.yaml")
+    assert [one.line for one in check_suites(["elsewhere/l.suite.yaml"])[1]] == [2]
