@@ -77,7 +77,7 @@ class Engine:
         self._agents: dict[str, Prepared] = {}
         self._repetitions: dict[str, Repetitions] = {}
         self._waiting = WaitingRuns((), {})
-        self._refusals = Refusals(self._waiting, self._agents, self._tell)
+        self._refusals = Refusals(self._waiting, self._agents, self._tell, self._fill_in)
         self._ends = Ends(store, self._stored, self._fail, self._check_finished)
         self._budget = Budget(plan.limits)
         self._limit = plan.concurrency
@@ -187,7 +187,7 @@ class Engine:
         self._repetitions = repetitions_of(plan.runs, earlier)
         limits = {name: agent.limit for name, agent in self._agents.items() if agent.limit is not None}
         self._waiting = WaitingRuns(plan.runs, limits, self._repetitions)
-        self._refusals = Refusals(self._waiting, self._agents, self._tell)
+        self._refusals = Refusals(self._waiting, self._agents, self._tell, self._fill_in)
 
     # Workers
 
@@ -279,12 +279,14 @@ class Engine:
         """The server refused the run: whether it waits for another turn."""
         if self._stopping or flight.stop:
             return False
-        hold_s = self._refusals.refused(flight, self._limit)
-        if hold_s is None:
-            return False
-        self._flights.pop(flight.run)
-        self._loop.call_later(hold_s + 0.001, self._fill)
-        return True
+        waits = self._refusals.refused(flight, self._limit)
+        if waits:
+            self._flights.pop(flight.run)
+        return waits
+
+    def _fill_in(self, seconds: float) -> None:
+        # A little later than that: the two clocks that are compared need not agree to the last digit.
+        self._loop.call_later(seconds + 0.001, self._fill)
 
     async def _known(self, flight: Flight) -> Transcript | None:
         """The answer in the history to the same request, where such answers were asked for."""

@@ -1,0 +1,193 @@
+"""Servers that take only so many at once, and attempts that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, TextDelta, UsageReported
+from agenteval_tui.runs import refusals
+from agenteval_tui.runs.events import AttemptFailed, Command, Progress, Throttled
+from agenteval_tui.transcripts.model import RunError, Usage
+
+Execute = Callable[..., Any]
+
+ONE = """
+name: Greetings
+agent: bot
+agents:
+  bot: {kind: scripted}
+tests:
+  - id: hello
+    prompt: Say hello
+    criteria:
+      - name: Greets
+        prototype_class: TextResponse
+        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "hello"}]}'
+"""
+BUSY = RunError("rate_limit", "429: slow down", "lower `concurrency`, or wait")
+
+
+def server(takes: int, seconds: float = 0.004, **failed: Any) -> Any:
+    """A server that takes only so many at once, and refuses the others."""
+    busy = 0
+
+    async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        nonlocal busy
+        if busy >= takes:
+            await asyncio.sleep(0.001)
+            yield Failed(BUSY, retry=True, **failed)
+            return
+        busy += 1
+        try:
+            await asyncio.sleep(seconds)
+            yield TextDelta("hello")
+            yield Done()
+        finally:
+            busy -= 1
+
+    return script
+
+
+@pytest.mark.parametrize("takes", [1, 3])
+async def test_a_server_that_takes_only_so_many_is_worked_through(execution: Execute, scripts: Any, takes: int) -> None:
+    scripts.script = server(takes, retry_after_s=0.002)
+    one = execution(ONE, repeat=60, concurrency=16)
+    await one.run()
+    assert set(one.statuses().values()) == {"passed"}
+    throttled = one.of(Throttled)
+    assert (throttled[0].agent, throttled[0].limit, throttled[0].wanted) == ("bot", 8, 16)
+    assert throttled[0].wait_s > 0
+    # Far fewer refusals than without a limit, where each of 16 would ask again and again.
+    assert len(scripts.requests) < 60 * 4
+    refused = one.of(AttemptFailed)
+    assert {(event.kind, event.mend) for event in refused} == {(BUSY.kind, BUSY.mend)}
+    row = max(one.store.runs_of_execution(one.engine.plan.execution_id), key=lambda row: row.attempts)
+    kept = one.store.failed_attempts(row.id)
+    assert [attempt.number for attempt in kept] == list(range(1, row.attempts))
+    assert {attempt.message for attempt in kept} == {"429: slow down"}
+
+
+async def test_the_limit_rises_again_when_the_server_has_time(execution: Execute, scripts: Any) -> None:
+    left = 8
+
+    async def busy_at_first(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        nonlocal left
+        await asyncio.sleep(0.001)
+        if left:
+            left -= 1
+            yield Failed(BUSY, retry=True, retry_after_s=0.001)
+            return
+        yield TextDelta("hello")
+        yield Done()
+
+    scripts.script = busy_at_first
+    one = execution(ONE, repeat=60, concurrency=8)
+    await one.run()
+    limits = [event.limit for event in one.of(Throttled)]
+    assert limits[0] == 4
+    assert limits[-1] == 8
+    assert one.view.throttled == {}
+    assert set(one.statuses().values()) == {"passed"}
+
+
+async def test_waiting_in_line_counts_neither_as_attempt_nor_as_time(execution: Execute, scripts: Any) -> None:
+    left = 6
+
+    async def refuses(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        nonlocal left
+        if left:
+            left -= 1
+            yield Failed(BUSY, retry=True, retry_after_s=0.1)
+            return
+        yield TextDelta("hello")
+        yield Done()
+
+    scripts.script = refuses
+    one = execution(ONE, timeout=0.2)
+    await one.run()
+    row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]
+    assert (row.status, row.attempts) == ("passed", 7)
+    assert row.duration_ms < 200
+
+
+@pytest.mark.parametrize("config", ["", ", max_attempts: 1"])
+async def test_a_server_that_refuses_everybody_ends_in_errors(execution: Execute, scripts: Any, config: str) -> None:
+    scripts.script = server(0)
+    one = execution(ONE.replace("kind: scripted", f"kind: scripted{config}"), repeat=3)
+    await one.run()
+    assert set(one.statuses().values()) == {"error"}
+    row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]
+    assert (row.error_kind, row.error_message) == ("rate_limit", "429: slow down")
+    if config:
+        assert len(scripts.requests) == 3
+
+
+async def test_a_used_up_quota_is_not_waited_for(execution: Execute, scripts: Any) -> None:
+    scripts.script = server(0, retry_after_s=refusals.LONGEST_HOLD_S + 1)
+    one = execution(ONE)
+    await one.run()
+    row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]
+    assert (row.status, row.error_message) == ("error", "429: slow down; it asks to wait 601 s")
+
+
+async def test_a_busy_server_holds_up_nobody_elses_runs(execution: Execute, scripts: Any) -> None:
+    async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        if request.config.get("busy"):
+            yield Failed(BUSY, retry=True, retry_after_s=500.0)
+            return
+        yield TextDelta("hello")
+        yield Done()
+
+    scripts.script = script
+    text = ONE.replace("  bot: {kind: scripted}", "  bot: {kind: scripted, busy: true}\n  free: {kind: scripted}")
+    second = text.split("tests:\n")[1].replace("id: hello", "id: other\n    agent: free")
+    one = execution(text + second, repeat=10, concurrency=4)
+    task = asyncio.create_task(one.run())
+    await one.until(lambda: one.view.count("passed") == 10)
+    assert one.view.throttled["bot"].wait_s > 400
+    await one.until(lambda: one.of(Progress))
+    last = one.of(Progress)[-1]
+    assert (last.total, last.queued + last.running) == (20, 10)
+    assert last.running == len(one.view.in_flight()) > 0  # what was refused has begun
+    parked = next(run for run in one.view.in_flight())
+    assert parked.retry_in_s > 400
+    one.engine.command(Command("cancel", parked.ref.run))
+    await one.until(lambda: one.view.runs[parked.ref.run].status == "cancelled")
+    assert len(one.store.failed_attempts(parked.ref.run)) == 1
+    one.engine.command(Command("cancel"))
+    assert (await task).status == "cancelled"
+    assert sorted(one.statuses().values()) == ["cancelled"] * 10 + ["passed"] * 10
+
+
+async def test_what_failed_attempts_used_is_kept_with_them(execution: Execute, scripts: Any) -> None:
+    left = 2
+
+    async def breaks(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        nonlocal left
+        yield TextDelta("hel")
+        yield UsageReported(Usage(100, 5, cost=0.25))
+        if left:
+            left -= 1
+            yield Failed(RunError("connection", "the stream broke off"), retry=True)
+            return
+        yield TextDelta("lo")
+        yield Done()
+
+    scripts.script = breaks
+    one = execution(ONE)
+    await one.run()
+    run = one.engine.plan.runs[0].ref.run
+    kept = one.store.failed_attempts(run)
+    assert [(a.number, a.kind, a.input_tokens, a.output_tokens, a.cost) for a in kept] == [
+        (1, "connection", 100, 5, 0.25), (2, "connection", 100, 5, 0.25)]  # fmt: skip
+    assert all(attempt.at_ms and attempt.duration_ms >= 0 for attempt in kept)
+    assert (one.store.run(run).attempts, one.store.transcript(run).final_output) == (3, "hello")
+    assert (
+        one.of(Progress)[-1].cost
+        == sum(row.cost or 0.0 for row in one.store.costs(one.engine.plan.execution_id))
+        == 0.75
+    )
