@@ -65,8 +65,6 @@ class ChatDialogue:
 
 def _told(message: Said) -> Iterable[dict[str, Any]]:
     told: dict[str, Any] = {"role": message.role, "content": message.text}
-    if message.call_id is not None:
-        told["tool_call_id"] = message.call_id
     if message.name is not None:
         told["name"] = message.name
     if message.calls:

@@ -30,14 +30,13 @@ class MadeCall:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of the conversation. `calls` are an assistant's, with their results; a result that belongs to no
-    known call is a message with the role "tool" and the `call_id` that it came with."""
+    """One message of the conversation. `calls` are an assistant's, with their results; no message has the role
+    "tool"."""
 
     role: str
     text: str
     name: str | None = None
     calls: tuple[MadeCall, ...] = ()
-    call_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -61,7 +60,7 @@ def said(messages: Sequence[Message], calls: Sequence[ToolCall], ids: CallIds) -
     """The conversation; every call has an id of its own and a result.
 
     A result stands with its call, wherever it stood among the messages. A result that names no call belongs to the
-    first call with its id that has none.
+    first call with its id that has none; if there is no such call, it is told in words, since servers refuse it else.
     """
     results = _results(messages, calls)
     used = {place for place, _ in results.values()}
@@ -69,9 +68,13 @@ def said(messages: Sequence[Message], calls: Sequence[ToolCall], ids: CallIds) -
     for place, message in enumerate(messages):
         if place in used:
             continue
+        if message.role == "tool":
+            tool = message.name or message.tool_call_id
+            made.append(Said("user", f"Result of {f'the tool {tool}' if tool else 'a tool'}: {message.content}"))
+            continue
         own = [index for index in message.tool_calls if 0 <= index < len(calls)]
         told = tuple(_made(calls[index], results.get(index), ids) for index in own)
-        made.append(Said(message.role, message.content, message.name, told, message.tool_call_id))
+        made.append(Said(message.role, message.content, message.name, told))
     return made
 
 

@@ -118,6 +118,8 @@ def from_exception(server: Server, error: Exception) -> Failed:
 
 def message_in(body: str) -> str:
     """The server's own words in an error body: the message in it, else the text itself, shortened."""
+    if body.startswith("data:"):  # an error as the only event of a stream, with a status of its own
+        body = body.partition("\n")[0].removeprefix("data:").strip()
     try:
         value: Any = json.loads(body)
     except (ValueError, RecursionError):

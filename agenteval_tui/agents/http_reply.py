@@ -20,7 +20,8 @@ from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.grading.paths import Path, PathFailedError, compile_path, walk
 from agenteval_tui.transcripts.model import Usage
 
-_LONGEST_TEXT = 16_000_000  # characters of a JSON value that is taken as text
+_LONGEST_TEXT = 16_000_000  # characters in a JSON value that is taken as text
+_MOST_PARTS = 200_000
 _KEYS_NAMED = 12
 _NOTHING: Any = object()
 
@@ -146,7 +147,7 @@ class HttpReply(StreamReply):
         listed = found if isinstance(found, list) else [found]
         for one in listed:
             if not isinstance(one, Mapping):
-                raise NoReplyError(f"`tool_calls` gives a {_kind(one)} where an object is due")
+                raise NoReplyError(f"`tool_calls` gives {_kind(one)} where an object is due")
             name = self._find("tool_call.name", one)
             if not isinstance(name, str):
                 raise NoReplyError(f"a call has no name at `{self._options.tool_call.name}`; {_has(one)}")
@@ -228,15 +229,22 @@ def as_text(value: Any) -> str:
     """A text as it is, anything else as JSON. Raises `NoReplyError` when that is far too long."""
     if isinstance(value, str):
         return value
-    parts: list[str] = []
+    # An expression can name the same part of a reply again and again: what it gives may be far larger than the reply.
+    left, parts = [value], 0
     length = 0
-    # An expression can name the same part of a reply again and again: what it gives may be larger than the reply.
-    for part in json.JSONEncoder(ensure_ascii=False).iterencode(value):
-        length += len(part)
-        if length > _LONGEST_TEXT:
-            raise NoReplyError(f"a value of more than {_LONGEST_TEXT:,} characters")
-        parts.append(part)
-    return "".join(parts)
+    while left:
+        one = left.pop()
+        parts += 1
+        if isinstance(one, Mapping):
+            length += sum(len(str(key)) for key in one)
+            left.extend(one.values())
+        elif isinstance(one, list):
+            left.extend(one)
+        elif isinstance(one, str):
+            length += len(one)
+        if parts > _MOST_PARTS or length > _LONGEST_TEXT:
+            raise NoReplyError(f"a value of more than {_MOST_PARTS:,} parts or {_LONGEST_TEXT:,} characters")
+    return json.dumps(value, ensure_ascii=False)
 
 
 class LineReader:

@@ -77,11 +77,7 @@ class MessagesDialogue:
         self._add("user", answers)
 
     def _tell(self, message: Said) -> None:
-        text = message.text
-        if message.role == "tool":
-            # The result of a call that nobody knows of: the API would refuse it as one.
-            text = f"Result of the tool {message.name or message.call_id}: {text}"
-        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
         answers: list[dict[str, Any]] = []
         for call in message.calls:
             call_id = self._id(call.id)

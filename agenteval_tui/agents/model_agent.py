@@ -23,7 +23,7 @@ from agenteval_tui.agents.protocol import ModelProtocol
 from agenteval_tui.agents.redaction import Redactor
 from agenteval_tui.agents.server_access import NoKeyError, key_of, wire_to
 from agenteval_tui.agents.tool_loop import converse
-from agenteval_tui.agents.tools import Toolbox, make_toolbox
+from agenteval_tui.agents.tools import Toolbox, ToolHost, make_toolbox
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 
@@ -42,6 +42,7 @@ class ModelAgent(ABC, Generic[Options]):
     def __init__(self, setup: AgentSetup) -> None:
         self._setup = setup
         self._options = self._read(setup.config)
+        self._host = ToolHost()
         self._toolbox(self._options, {})  # so that a wrong tools file is said at once
         self._connections = Connections()
 
@@ -84,7 +85,8 @@ class ModelAgent(ABC, Generic[Options]):
         return await check_model(wire, self._options, self._protocol, thorough=thorough)
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and end the servers of tools that runs share."""
+        await self._host.close()
         await self._connections.close()
 
     async def _converse(
@@ -122,4 +124,7 @@ class ModelAgent(ABC, Generic[Options]):
         )
 
     def _toolbox(self, options: Options, context: Mapping[str, Any]) -> Toolbox:
-        return make_toolbox(options.tools, context, self._setup.base_dir)
+        setup = self._setup
+        return make_toolbox(
+            options.tools, context, setup.base_dir, env=setup.env, trusted=setup.trusted, host=self._host
+        )

@@ -76,10 +76,6 @@ class ResponsesDialogue:
 
 
 def _told(message: Said) -> Iterable[dict[str, Any]]:
-    if message.role == "tool":
-        # The result of a call that nobody knows of: the API would refuse it as one.
-        yield {"role": "user", "content": f"Result of the tool {message.name or message.call_id}: {message.text}"}
-        return
     if message.text or not message.calls:
         yield {"role": message.role, "content": message.text}
     for call in message.calls:

@@ -567,6 +567,9 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "import": ("what `agenteval import --json` prints", IMPORTED),
     "agents": ("what `agenteval agents --json` prints", AGENTS),
     "doctor": ("what `agenteval doctor --json` prints", DOCTOR),
+    "costs": ("what `agenteval stats --costs --json` prints", _live("COSTS")),
+    "ab": ("what `agenteval stats --ab --json` prints", _live("AB")),
+    "plan": ("what `agenteval run --plan --json -` prints", _live("PLAN")),
     "ps": ("what `agenteval ps --json` prints", _live("PS")),
     "trust": ("what `agenteval trust --json` prints", _live("TRUST")),
 }

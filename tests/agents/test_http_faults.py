@@ -48,6 +48,10 @@ def ended(ran: Any) -> tuple[str, bool]:
 
 FAULTS: dict[str, tuple[Callable[[Dialect], Answer], tuple[str, bool]]] = {
     "500": (lambda _: Answer(500, "<html>oh</html>", "text/html"), ("server", True)),
+    "500 as a stream": (
+        lambda _: Answer(500, 'data: {"error": {"message": "lost"}}\n\ndata: [DONE]\n\n', STREAM),
+        ("server", True),
+    ),
     "529": (lambda _: Answer(529, '{"type": "error", "error": {"type": "overloaded_error"}}'), ("server", True)),
     "408": (lambda _: Answer(408), ("timeout", True)),
     "400": (lambda _: Answer(400, '{"error": {"message": "no"}}'), ("bad_request", False)),
