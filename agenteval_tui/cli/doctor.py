@@ -42,7 +42,8 @@ class Check:
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> int:
-    """Check Python, terminal, history, configuration, sample suites, and the agents (also of the suites at PATHS).
+    """Check Python, terminal, history, configuration, trusted folders, extras, the sockets of running executions,
+    sample suites, and the agents (also of the suites at PATHS).
 
     Exit code 3 when something is broken; what could be better is a warning.
     """
@@ -69,6 +70,10 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
     yield from _terminal(invocation.out)
     yield _history(places.history_file(invocation.db))
     yield _configuration()
+    yield _trusted()
+    yield _extra_mcp()
+    yield _extra_keyring()
+    yield _executions()
     yield _samples()
     yield from _agents(paths)
 
@@ -157,6 +162,88 @@ def _configuration() -> Check:
             "configuration", "error", f"{first.file}:{first.line}:{first.column}: {first.message}", first.fix or ""
         )
     return Check("configuration", "ok", f"{path}: {plural(len(agents), 'agent')}")
+
+
+def _trusted() -> Check:
+    from agenteval_tui.suites.trust import Trust
+
+    trust = Trust.load()
+    if trust.problem:
+        return Check("trust", "error", trust.problem, f"remove {trust.path}, and trust again what you know")
+    listed = trust.listed()
+    if not listed:
+        return Check("trust", "ok", "no folder is trusted: programs of suites are not run without --trust")
+    changed = [one for one in listed if Path(one.folder).is_dir() and trust.why_not(Path(one.folder))]
+    gone = [one for one in listed if not Path(one.folder).is_dir()]
+    said = f"{plural(len(listed), 'folder')} trusted"
+    if not changed and not gone:
+        return Check("trust", "ok", said)
+    said += f", {len(changed)} changed since" if changed else ""
+    said += f", {len(gone)} not there any more" if gone else ""
+    first = (changed or gone)[0].folder
+    verb = "agenteval trust" if changed else "agenteval trust --forget"
+    return Check("trust", "warning", said, f"look at what changed, then: {verb} {first}")
+
+
+def _extra_mcp() -> Check:
+    """Whether tools of MCP servers can be used."""
+    if not _installed("mcp"):
+        return Check("mcp", "ok", "not installed: no tools of MCP servers (pip install 'agenteval-tui[mcp]')")
+    return Check("mcp", "ok", f"version {_version('mcp')}: tools of MCP servers can be used")
+
+
+def _extra_keyring() -> Check:
+    """Whether keys can come from the system's keyring. Only asked which one it is: no key is read."""
+    if not _installed("keyring"):
+        said = "not installed: keys come from the environment or .env (pip install 'agenteval-tui[keyring]')"
+        return Check("keyring", "ok", said)
+    try:
+        import keyring
+
+        backend = keyring.get_keyring()
+        usable = float(backend.priority) > 0
+    except Exception as error:  # backends are plug-ins of others
+        mend = "keys come from the environment or .env all the same"
+        return Check("keyring", "warning", f"the system's keyring can't be asked: {error}", mend)
+    if not usable:
+        return Check("keyring", "ok", "installed, and there is no keyring here: keys come from the environment or .env")
+    kind = type(backend)
+    return Check(
+        "keyring", "ok", f"{kind.__module__}.{kind.__qualname__}: keys that the environment lacks come from it"
+    )
+
+
+def _executions() -> Check:
+    """Whether executions can be watched: where their sockets are, and which run."""
+    from agenteval_tui.runs.client import live_executions
+    from agenteval_tui.runs.live import live_dir, socket_path
+    from agenteval_tui.text.identity import new_id
+
+    try:
+        folder = live_dir()
+        socket_path(folder, new_id())
+    except AgentevalError as error:
+        return Check("executions", "error", str(error), error.mend)
+    running = len(live_executions())
+    return Check("executions", "ok", f"{folder}: {plural(running, 'execution')} running")
+
+
+def _installed(module: str) -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _samples() -> Check:

@@ -17,7 +17,7 @@ from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.runs.plan import Plan, PlanOptions
     from agenteval_tui.suites.load import LoadedSuite
 
 # What says which runs there are: a resumed execution has its own already.
@@ -44,7 +44,9 @@ class _Run(click.Command):
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Only N of the chosen tests and rows, by --seed.")
 @click.option("--agent", metavar="A", help="This agent in place of the suites'.")
-@click.option("--ab", nargs=2, metavar="A B", help="Every test with both agents, and whether they differ.")
+@click.option(
+    "--ab", nargs=2, metavar="A B", help="Every test with both agents or variations, and whether they differ."
+)
 @click.option("--judge", metavar="A", help="This agent as the judge, in place of those that metrics name.")
 @click.option("--variation", metavar="V", help="Only this variation; `default` is the test without one.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Run every test N times.")
@@ -75,7 +77,7 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
         return _resume(invocation, resume, paths, limits, reports, trust, given)
     if not paths:
         raise click.UsageError("name a suite or a folder, or give --resume ID")
-    _check(given)
+    _check(given, limits, reports)
     if not given["plan"]:
         reports.check(invocation)
     with invocation.store() as store:
@@ -98,7 +100,15 @@ def _go(
     from agenteval_tui.cli.permission import permitted
     from agenteval_tui.cli.run_here import execute_plan, plan_of
 
-    plan = permitted(invocation, plan_of(store, loaded, options))
+    plan = plan_of(store, loaded, options)
+    if only_plan:
+        return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
+    plan = permitted(invocation, plan)
+    if invocation.out.is_terminal and not reports.on_stdout:
+        from agenteval_tui.cli.plan_lines import heading
+        from agenteval_tui.runs.preview import preview_plan
+
+        invocation.out.line((heading(preview_plan(plan, store)), "dim"))
     if not runs_apart(invocation, detach=limits.detach):
         from agenteval_tui.cli.run_end import lines_of_tests, report
 
@@ -124,6 +134,19 @@ def _go(
     return report(invocation, store, watched, reports, limits.gate, lines_of_tests(loaded))
 
 
+def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:
+    from agenteval_tui.runs.preview import preview_plan
+
+    previewed = preview_plan(plan, store)
+    if as_json:
+        invocation.out.json(previewed.to_json())
+    else:
+        from agenteval_tui.cli.plan_lines import print_plan
+
+        print_plan(invocation.out, previewed)
+    return 0
+
+
 def _resume(
     invocation: Invocation,
     reference: str,
@@ -144,16 +167,20 @@ def _resume(
     return resume(invocation, reference, limits, reports, trust=trust)
 
 
-def _check(given: dict[str, Any]) -> None:
+def _check(given: dict[str, Any], limits: Limits, reports: Reports) -> None:
     """Raise `AgentevalError` where options do not go together."""
+    if given["plan"]:
+        if limits.detach:
+            raise AgentevalError("--plan runs nothing that --detach could start", mend="give one of them")
+        written = [kind for kind, name in reports.files if (kind, name) != ("json", "-")]
+        if written:
+            raise AgentevalError(
+                f"--plan runs nothing that --{written[0]} could report", mend="for the plan itself: --json -"
+            )
     if given["ab"]:
         for name in ("agent", "variation"):
             if given[name] is not None:
                 raise AgentevalError(f"--ab and --{name} do not go together", mend=f"leave out --{name}")
-        if given["ab"][0] == given["ab"][1]:
-            raise AgentevalError(
-                f"--ab compares two agents, and {given['ab'][0]!r} is one", mend="to see how it varies: --repeat N"
-            )
 
 
 def _options(

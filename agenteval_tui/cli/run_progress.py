@@ -103,7 +103,7 @@ class RunProgress:
         several = len({ref.agent for ref in self.view.planned.runs}) > 1
         for ref in self.view.planned.runs:
             name = ref.test + (f" [{ref.variation}]" if ref.variation else "") + (f" #{ref.row}" if ref.row else "")
-            if several:
+            if several and not ref.variation.endswith(f": {ref.agent}"):  # an arm of an A/B run says it already
                 name += f" ({ref.agent})"
             key = (ref.test, ref.variation, ref.row, ref.test_name, ref.agent)
             by_test.setdefault(key, _Test(name, [])).runs.append(ref.run)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, plural
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -47,6 +48,9 @@ def print_summary(
     retries: int = 0,
 ) -> None:
     """Everything that is said of an execution when it has ended."""
+    from agenteval_tui.analysis.costs import costs_of
+    from agenteval_tui.cli.cost_lines import print_spent
+
     out.line()
     _print_errors(out, errors)
     _print_counts(out, counts_of(row), row.runs)
@@ -62,7 +66,8 @@ def print_summary(
     if retries:
         made = "attempt failed and was" if retries == 1 else "attempts failed and were"
         out.line((f"{retries:,} {made} made again", "dim"))
-    _print_agents(out, runs)
+    _print_ab(out, row, runs)
+    print_spent(out, costs_of(store.costs(row.id), runs))
     _print_judges(out, *store.judge_usage(row.id))
     out.line((f"execution {row.id}  (agenteval show {row.id[:10]})", "dim"))
 
@@ -87,21 +92,16 @@ def _print_errors(out: Output, errors: Sequence[tuple[str, int]]) -> None:
         out.line((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim"))
 
 
-def _print_agents(out: Output, runs: Sequence[RunRow]) -> None:
-    """Tokens and cost of each agent; nothing of agents that measure neither."""
-    spent: dict[str, list[RunRow]] = {}
-    for run in runs:
-        if run.cost is not None or run.input_tokens is not None or run.output_tokens is not None:
-            spent.setdefault(run.agent, []).append(run)
-    for agent, theirs in spent.items():
-        tokens_in = sum(run.input_tokens or 0 for run in theirs)
-        tokens_out = sum(run.output_tokens or 0 for run in theirs)
-        costs = [run.cost for run in theirs if run.cost is not None]
-        cached = sum(run.cached for run in theirs)
-        said = f"{one_line(agent, 60)}: {tokens_in:,} + {tokens_out:,} tokens"
-        said += f", {dollars(sum(costs))}" if costs else ""
-        said += f", {plural(cached, 'answer')} from the cache" if cached else ""
-        out.line((said, "dim"))
+def _print_ab(out: Output, row: ExecutionRow, runs: Sequence[RunRow]) -> None:
+    if not row.options.get("ab"):
+        return
+    from agenteval_tui.analysis.ab import compare_ab
+    from agenteval_tui.cli.ab_lines import print_ab
+
+    try:
+        print_ab(out, compare_ab(runs))
+    except AgentevalError as error:
+        out.line(("A/B: ", "warn"), str(error))
 
 
 def _print_judges(out: Output, replies: int, usage: Usage) -> None:

@@ -9,6 +9,7 @@ import click
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, duration, percent, plural
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.classification import Report
@@ -20,10 +21,16 @@ _MOST_K = 6
 @click.argument("execution", required=False)
 @click.option("--last", is_flag=True, help="The newest execution (the default).")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
+@click.option("--costs", is_flag=True, help="What it used: tokens and cost by test, agent and criterion.")
+@click.option(
+    "--ab", is_flag=True, help="Of a run with --ab: both sides, their difference, and what may be said of it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, execution: str | None, last: bool, count_errors: bool, as_json: bool) -> int:
+def command(
+    invocation: Invocation, execution: str | None, last: bool, count_errors: bool, costs: bool, ab: bool, as_json: bool
+) -> int:
     """Figures of EXECUTION (an id or its beginning, or `last`), by test and over all tests.
 
     Intervals are 95 %: Wilson's for a test; over tests they are clustered by test, because repetitions of one test
@@ -34,6 +41,10 @@ def command(invocation: Invocation, execution: str | None, last: bool, count_err
 
     if execution and last:
         raise click.UsageError("give an execution or --last, not both")
+    if costs and ab:
+        raise click.UsageError("give --costs or --ab, not both")
+    if costs or ab:
+        return _other(invocation, execution or "last", costs=costs, count_errors=count_errors, as_json=as_json)
     with invocation.store(to_look=True) as store:
         row = store.execution(execution or "last")
         steps = store.steps_of_execution(row.id)
@@ -48,6 +59,36 @@ def command(invocation: Invocation, execution: str | None, last: bool, count_err
         _table(invocation.out, stats)
         if labelling is not None:
             _labels(invocation.out, labelling)
+    return 0
+
+
+def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors: bool, as_json: bool) -> int:
+    """What it used, or how its two sides differ."""
+    from agenteval_tui.analysis.ab import ABResult, compare_ab
+    from agenteval_tui.analysis.costs import Costs, costs_of
+
+    found: Costs | ABResult
+    with invocation.store(to_look=True) as store:
+        row = store.execution(reference)
+        runs = store.runs_of_execution(row.id)
+        if costs:
+            found = costs_of(store.costs(row.id), runs)
+        elif row.options.get("ab"):
+            found = compare_ab(runs, count_errors=count_errors)
+        else:
+            raise AgentevalError("this execution does not compare two sides", mend="agenteval run PATH --ab NAME NAME")
+    if as_json:
+        invocation.out.json({"execution": row.id, **found.to_json()})
+        return 0
+    invocation.out.line((one_line(row.title), "bold"), (f"  {row.id}", "dim"))
+    if isinstance(found, Costs):
+        from agenteval_tui.cli.cost_lines import print_costs
+
+        print_costs(invocation.out, found)
+    else:
+        from agenteval_tui.cli.ab_lines import print_ab
+
+        print_ab(invocation.out, found, tests=True)
     return 0
 
 

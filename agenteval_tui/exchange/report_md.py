@@ -17,6 +17,7 @@ MARK = "<!-- agenteval report"
 """With this a report begins: it says that the file is one of ours."""
 MOST_FAILURES = 100
 LONGEST_FAILURE = 6_000  # characters
+LONGEST_NAME = 500
 
 
 def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
@@ -83,12 +84,13 @@ def _failure(store: Store, row: RunRow) -> str:
     if len(whole) <= LONGEST_FAILURE:
         return whole
     # Cut at a line: half a code span would let what follows be markup.
-    kept = whole[: whole.rindex("\n", 0, LONGEST_FAILURE)].rstrip()
+    end = whole.rfind("\n", 0, LONGEST_FAILURE)
+    kept = whole[:end].rstrip() if end > 0 else f"#### {_text(row.test_name)}: {row.status}"
     return f"{kept}\n- …\n\n`agenteval why {one_line(row.id)}`"
 
 
 def _text(text: str) -> str:
-    return escape_markdown(one_line(text))
+    return escape_markdown(one_line(text, LONGEST_NAME))
 
 
 def _cell(text: str) -> str:

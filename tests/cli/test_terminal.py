@@ -62,7 +62,8 @@ def test_progress_and_colours(suite: Path) -> None:
     assert b"\x1b[32m" in written
     assert b"/10 " in written  # the line at the bottom, written over
     lines = screen_of(written)
-    assert lines[0].startswith("✓ good  5/5")
+    assert lines[0].startswith("10 runs on shop")  # the plan
+    assert lines[1].startswith("✓ good  5/5")
     assert not any("░" in line for line in lines)  # and gone at the end
 
 
