@@ -153,17 +153,30 @@ class Conversation:
             return RunError("protocol", "the agent stopped without an answer and without saying that it was done")
         return None
 
+    def _priced(self, made: Transcript) -> Usage:
+        """What the turn used, with its cost where a price is known."""
+        usage = made.usage
+        if usage.cost is not None or usage.total_tokens is None:
+            return usage
+        from agenteval_tui.places import config_dir
+        from agenteval_tui.runs.costs import price_for
+
+        return replace(usage, cost=price_for(self.configured.config, config_dir())(made.model, usage))
+
     def _made(self) -> Transcript:
         """What the agent said in this turn."""
         return self._replayed or (self._recorder.transcript() if self._recorder is not None else Transcript())
 
     def _end(self, error: RunError | None, took_ms: float) -> None:
         self.busy = False
-        whole, made, said = self.transcript, self._made(), self.turns[-1]
+        made, said = self._made(), self.turns[-1]
+        usage = self._priced(made)
+        made = replace(made, usage=usage)
+        whole = _joined(self._before, self._question, made) if self._question is not None else self._before
         if error is None and self._question is not None:
             self._answered = _joined(self._answered, self._question, made)
         self.turns[-1] = replace(
-            said, usage=made.usage, took_ms=took_ms, first_token_ms=made.timing.first_token_ms, error=error
+            said, usage=usage, took_ms=took_ms, first_token_ms=made.timing.first_token_ms, error=error
         )
         self._before = replace(whole, error=error)
         self._question = self._recorder = self._replayed = None

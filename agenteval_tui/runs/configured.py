@@ -15,7 +15,9 @@ from agenteval_tui.text.problems import AgentevalError, Problem
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import Agent, CheckReport
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.trusting import Need
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.trust import Trust
 
 CHECK_S = 20.0
 THOROUGH_S = 90.0
@@ -87,6 +89,20 @@ class Configured:
         from agenteval_tui.agents.programs.declared import executes
 
         return executes(self.config, self.base_dir, {})
+
+
+def distrusted(one: Configured, trust: Trust | None = None) -> list[tuple[Need, str]]:
+    """The folder that must be trusted before this agent is asked, with what it would start and why it is not trusted.
+
+    Empty where nothing would be started, the user wrote it, it ships with the program, or the folder is trusted.
+    """
+    from agenteval_tui.places import bundled
+    from agenteval_tui.runs import trusting
+
+    what, folder = one.executes(), one.base_dir
+    if not what or not one.suite or folder.is_relative_to(bundled("sample_suites").resolve()):
+        return []
+    return trusting.distrusted((trusting.Need(folder, what),), trust)
 
 
 def configured(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[list[Configured], list[Problem]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import DescendantFocus
 from textual.filter import LineFilter
@@ -30,9 +33,12 @@ if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
     from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.screens.history import HistoryScreen
     from agenteval_tui.tui.screens.inspect import InspectScreen
     from agenteval_tui.tui.screens.run import RunScreen
+    from agenteval_tui.tui.screens.suites import SuitesScreen
+    from agenteval_tui.tui.screens.trust import Asked
 
 
 def _suites() -> FrameScreen:
@@ -59,11 +65,18 @@ def _history() -> FrameScreen:
     return HistoryScreen()
 
 
+def _agents() -> FrameScreen:
+    from agenteval_tui.tui.screens.agents import AgentsScreen
+
+    return AgentsScreen()
+
+
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "suites": _suites,
     "run": _run,
     "inspect": _inspect,
     "history": _history,
+    "agents": _agents,
 }
 
 
@@ -189,11 +202,11 @@ class AgentevalApp(App[int]):
         screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
         screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit)
 
-    def watch_live(self, live: Live) -> None:
-        """Show an execution that runs now."""
+    def watch_live(self, live: Live, expected: Expected | None = None) -> None:
+        """Show an execution that runs now. `expected`: what its plan said that it takes."""
         self.go("run")
         screen: RunScreen = self.get_screen("run")  # type: ignore[assignment]
-        screen.attach(live)
+        screen.attach(live, expected)
 
     def show_execution(self, execution: str) -> None:
         """Show the runs of an execution that is in the history."""
@@ -201,11 +214,110 @@ class AgentevalApp(App[int]):
         screen: HistoryScreen = self.get_screen("history")  # type: ignore[assignment]
         screen.open_execution(execution)
 
-    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
-        """Start an execution in its own process and watch it."""
+    def show_test(self, file: str, test: str) -> None:
+        """Show a test on the Suites screen; the suites are read again."""
+        self.go("suites")
+        screen: SuitesScreen = self.get_screen("suites")  # type: ignore[assignment]
+        screen.show_test(file, test)
+
+    # Executions
+
+    def start_run(self, paths: Sequence[Path], options: PlanOptions, expected: Expected | None = None) -> None:
+        """Start an execution in its own process and watch it; asks first where it would start programs."""
+        self._launch(
+            "run this",
+            lambda trust: self.session.start(paths, replace(options, trust=options.trust or trust)),
+            lambda live: self.watch_live(live, expected),
+        )
+
+    def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
+        """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
+        from agenteval_tui.tui.screens.resume import ResumeScreen
+
+        if limits is None:
+            screen = self.screen
+            if not isinstance(screen, FrameScreen):
+                return
+
+            def resume(chosen: PlanOptions | None) -> None:
+                if chosen is not None:
+                    self.resume_execution(execution, chosen)
+
+            def then(options: PlanOptions) -> None:
+                if options.max_cost is None and options.max_tokens is None and options.max_seconds is None:
+                    resume(options)
+                else:
+                    self.push_screen(ResumeScreen(options), resume)
+
+            screen.ask(lambda: self.session.limits_of(execution), then, group="start")
+            return
+        self._launch(
+            "resume this",
+            lambda trust: self.session.resume(execution, replace(limits, trust=trust)),
+            self.watch_live,
+        )
+
+    def _launch(self, doing: str, start: Callable[[bool], Live], then: Callable[[Live], None]) -> None:
+        """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again."""
+        from agenteval_tui.runs.trusting import NotTrustedError
+        from agenteval_tui.tui.screens.trust import Asked
+
         screen = self.screen
-        if isinstance(screen, FrameScreen):
-            screen.ask(lambda: self.session.start(paths, options), self.watch_live, group="start")
+        if not isinstance(screen, FrameScreen):
+            return
+
+        def refused(error: AgentevalError) -> None:
+            if not isinstance(error, NotTrustedError):
+                self.say_error(error)
+                return
+            asked = [Asked(need.folder, self.session.why_not(need.folder), need.what) for need in error.needs]
+            self.ask_trust(asked, doing, lambda: screen.ask(lambda: start(True), then, group="start"))
+
+        screen.ask(lambda: start(False), then, group="start", failed=refused)
+
+    def ask_trust(self, asked: Sequence[Asked], doing: str, then: Callable[[], None]) -> None:
+        """Ask whether programs of these folders may run; `then` is called when they may."""
+        from agenteval_tui.tui.screens.trust import TrustScreen
+
+        def answered(answer: str | None) -> None:
+            screen = self.screen
+            if answer == "once":
+                then()
+            elif answer == "trust" and isinstance(screen, FrameScreen):
+                folders = [one.folder for one in asked]
+                screen.ask(lambda: self.session.trust(folders), lambda _: then(), group="trust")
+            elif not answer:
+                self.say("Nothing was run.")
+
+        self.push_screen(TrustScreen(asked, doing), answered)
+
+    def choose_live(self, watched: str = "") -> None:
+        """Choose which of the running executions to watch; the only one at once."""
+        from agenteval_tui.runs.client import live_executions
+        from agenteval_tui.tui.screens.executions import ExecutionsScreen
+
+        screen = self.screen
+        if not isinstance(screen, FrameScreen):
+            return
+
+        def show(live: list[Live]) -> None:
+            if not live:
+                self.say("No execution is running.")
+            elif len(live) == 1:
+                if live[0].execution == watched:
+                    self.say("This is the only execution that runs now.")
+                else:
+                    self.watch_live(live[0])
+            else:
+                by_id = {one.execution: one for one in live}
+
+                def watch(chosen: str | None) -> None:
+                    if chosen:
+                        self.watch_live(by_id[chosen])
+
+                self.push_screen(ExecutionsScreen(live, watched), watch)
+
+        screen.ask(live_executions, show, group="live")
 
     def count_running(self) -> None:
         """Look how many executions run now, for the title; while there are some, look again."""
@@ -232,6 +344,27 @@ class AgentevalApp(App[int]):
             return ()
         plural = "" if self._executions == 1 else "s"
         return (("   ", ""), (f"◐ {self._executions} execution{plural} running", "running"))
+
+    def open_editor(self, path: Path, line: int) -> None:
+        """The person's own editor on a file at a line; the app waits for it."""
+        try:
+            editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+        except ValueError as error:
+            self.say_error(AgentevalError(f"$EDITOR can't be read: {error}", mend="close its quotes"))
+            return
+        if not editor:
+            where = f"{path}:{line}"
+            self.say_error(AgentevalError("no editor is set", where=where, mend="set $EDITOR, for example to vim"))
+            return
+        command = [*editor, f"+{line}", str(path)]
+        try:
+            with self.suspend():
+                subprocess.run(command, check=False)  # noqa: S603  the person's own editor
+        except OSError as error:
+            self.say_error(AgentevalError(f"{command[0]} can't be started", mend=str(error)))
+        except SuspendNotSupported:
+            self.say_error(AgentevalError("this terminal can't be given to an editor", where=f"{path}:{line}"))
+        self.refresh()
 
     # Saying things
 

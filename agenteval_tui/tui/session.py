@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,14 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.analysis.workbench import Workbench
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.chat import Conversation
     from agenteval_tui.runs.client import Live
-    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.runs.configured import Configured
+    from agenteval_tui.runs.estimate import Estimate
+    from agenteval_tui.runs.plan import Plan, PlanOptions
+    from agenteval_tui.runs.trusting import Need
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.text.problems import Problem
 
 
 class Session:
@@ -80,9 +86,16 @@ class Session:
         return Workbench.open(self.store, run_id)
 
     def start(self, paths: Sequence[Path], options: PlanOptions) -> Live:
-        """Start an execution in a process of its own; returns when it runs or raises what kept it from running."""
-        from agenteval_tui.runs.client import ExecutionRequest, start
+        """Start an execution in a process of its own; returns when it runs or raises what kept it from running.
 
+        Raises `NotTrustedError` before anything is started where it would run programs of a folder not trusted.
+        """
+        from agenteval_tui.runs.client import ExecutionRequest, start
+        from agenteval_tui.runs.trusting import check_trust
+
+        if not options.trust:
+            # The process would refuse as well; here it can be asked about.
+            check_trust(self._plan(paths, options))
         return start(
             ExecutionRequest(
                 paths=tuple(str(path) for path in paths),
@@ -91,6 +104,92 @@ class Session:
                 config_dir=str(places.config_dir()),
             )
         )
+
+    def preview(self, paths: Sequence[Path], options: PlanOptions) -> tuple[Estimate, list[tuple[Need, str]]]:
+        """What a run would take, and which folders it would start programs of that are not trusted, with the reason.
+
+        Nothing is run. Raises `AgentevalError` as planning does.
+        """
+        from agenteval_tui.runs.estimate import estimate
+        from agenteval_tui.runs.trusting import distrusted, needs_of
+
+        plan = self._plan(paths, options)
+        return estimate(plan, self.store), distrusted(needs_of(plan))
+
+    def resume(self, execution: str, options: PlanOptions) -> Live:
+        """Run what is left of an execution, in a process of its own. Raises as `start` does."""
+        from agenteval_tui.runs.client import ExecutionRequest, start
+        from agenteval_tui.runs.resuming import resume_plan
+
+        resumed = resume_plan(self.store, execution, options)
+        return start(
+            ExecutionRequest(
+                paths=(),
+                options=replace(options, trust=resumed.plan.trust),
+                db=str(self.db),
+                config_dir=str(places.config_dir()),
+                resume=resumed.plan.execution_id,
+            )
+        )
+
+    def limits_of(self, execution: str) -> PlanOptions:
+        """What an execution may use, as it was started; nothing else of its options."""
+        from agenteval_tui.runs.plan import PlanOptions
+
+        given = self.store.execution(execution).options
+        names = ("max_cost", "max_tokens", "max_seconds")
+        return PlanOptions(**{name: given[name] for name in names if given.get(name) is not None})
+
+    def why_not(self, folder: Path) -> str:
+        """Why programs of this folder may not run, in a sentence; "" when they may."""
+        from agenteval_tui.suites.trust import Trust
+
+        return Trust.load().why_not(folder)
+
+    def trust(self, folders: Sequence[Path]) -> None:
+        """Remember that programs of these folders may run, as they are now."""
+        from agenteval_tui.suites.trust import Trust
+
+        known = Trust.load()
+        for folder in folders:
+            known.trust(folder)
+
+    def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
+        from agenteval_tui.runs.plan import make_untrusted_plan
+        from agenteval_tui.suites.agents_file import load_agents
+
+        mine = load_agents(places.config_dir())
+        return make_untrusted_plan(self._loaded(paths), options, user_agents=mine, store=self.store)
+
+    @staticmethod
+    def _loaded(paths: Sequence[Path]) -> list[LoadedSuite]:
+        from agenteval_tui.suites.discover import discover
+        from agenteval_tui.suites.load import load_suite
+
+        return [load_suite(path) for path in discover(paths)]
+
+    def agents(self) -> tuple[list[Configured], list[Problem]]:
+        """All agents that are configured, with their places; and what is wrong in agents.yaml."""
+        from agenteval_tui.runs.configured import configured
+
+        return configured(self._loaded(self.suite_paths()), places.config_dir())
+
+    def suites(self) -> list[LoadedSuite]:
+        """The suites, read anew."""
+        return self._loaded(self.suite_paths())
+
+    def add_test(self, path: Path, test_id: str, name: str, chat: Conversation) -> tuple[LoadedSuite, str]:
+        """Write a test made of a conversation into a suite's file: (the suite as it then is, the test's id).
+
+        `test_id` "": one made from the name.
+        """
+        from agenteval_tui.runs.chat import drafted_test
+        from agenteval_tui.suites.append import append_test, free_id
+        from agenteval_tui.suites.load import load_suite
+
+        loaded = load_suite(path)
+        wanted = test_id or free_id(loaded, name)
+        return append_test(loaded, drafted_test(wanted, name, chat)), wanted
 
     def save_config(self, loaded: LoadedSuite, test_id: str, criterion: int, text: str) -> LoadedSuite:
         """Write the edited config into the suite's file, that place only."""

@@ -28,8 +28,8 @@ from agenteval_tui.tui.presenters.inspect_heading import agreement, run_heading
 from agenteval_tui.tui.presenters.looked_at import looked_at, marked_text, tool_text_lines
 from agenteval_tui.tui.presenters.outcomes import flaky, glyph, of_runs, pulse, sparkline, word
 from agenteval_tui.tui.presenters.paragraphs import LONGEST, error_lines, labelled, paragraph
-from agenteval_tui.tui.presenters.run_rows import PARTS, parts_of, run_lines
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
+from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
 from agenteval_tui.tui.presenters.suite_detail import config_lines, detail
 from agenteval_tui.tui.presenters.suite_tree import Query, SuiteTree, outcome_of, recent_rate
 from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -244,16 +244,16 @@ def test_a_streaming_run_fits_and_is_harmless(text: str, width: int) -> None:
         StreamPart("text", text, cut=True),
     ]
     run = RunView(ref, "running", 2, 1, parts=parts, dropped=3, retries=(text,), retry_in_s=1.5, error=text)
-    check(run_lines(run, width), width)
+    check(RunStream().lines(run, width), width)
     check([live_heading(run, 5000, width)], width)
     run.status, run.failed, run.score, run.duration_ms = "failed", ((text, text),), 0.5, 1234.0
-    check(run_lines(run, width), width)
+    check(RunStream().lines(run, width), width)
     check([live_heading(run, 5000, width)], width)
 
 
 def test_a_stored_transcript_of_many_parts_shows_its_end(ran: tuple[Path, Store]) -> None:
     parts = [StreamPart("text", f"part {number}.") for number in range(PARTS + 7)]
-    shown = [plain(line) for line in run_lines(RunView(REF, "passed"), 80, parts)]
+    shown = [plain(line) for line in RunStream().lines(RunView(REF, "passed"), 80, parts, 0)]
     assert shown[0] == "… 7 earlier parts; enter opens the whole transcript"
     assert "part 6." not in "\n".join(shown)
     assert shown[-1].endswith(f"part {PARTS + 6}.")

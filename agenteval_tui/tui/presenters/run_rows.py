@@ -1,107 +1,37 @@
-"""An execution as it runs: a row a test, a cell a run; the chosen run's answer as it streams."""
+"""An execution as it runs, in lines: its bar, its figures, its plan and limits, the heading of the chosen run."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.transcripts.codec import arguments_text
-from agenteval_tui.transcripts.tool_text import argument_text
-from agenteval_tui.tui.lines import Cell, Line, fit, left
-from agenteval_tui.tui.presenters.figures import clock, cost, count, duration
+from agenteval_tui.tui.lines import Cell, Line, fit, fold, width_of
+from agenteval_tui.tui.presenters.figures import clock, cost, count, duration, tokens
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, word
-from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled, within
+from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.events import StreamPart
+    from agenteval_tui.runs.events import Throttled
     from agenteval_tui.runs.view import ExecutionView, RunView
-    from agenteval_tui.transcripts.model import Transcript
 
-RESULT_LINES = 4
-PARTS = 50
-"""Parts of a stored transcript that are shown: as many as of one that streams."""
+ROOMY = 100
+_SETTLED = ("cancelled", "skipped", "needs_review")
+_TO = "→" if UNICODE else "->"
 
 
-class RunGrid:
-    """The rows of the Run screen: a row source for the virtual list. `column` is the chosen cell of the cursor's row.
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an execution was thought to take when it was planned; None: not known."""
 
-    Runs are grouped by test, variation and dataset row, in the order of the plan.
-    """
-
-    def __init__(self, view: ExecutionView) -> None:
-        self.view = view
-        self.column = 0
-        self.groups: list[list[str]] = []
-        self.row_of: dict[str, int] = {}
-        places: dict[tuple[str, str, int], int] = {}
-        for run in view.runs.values():
-            ref = run.ref
-            place = places.setdefault((ref.test, ref.variation, ref.row), len(self.groups))
-            if place == len(self.groups):
-                self.groups.append([])
-            self.groups[place].append(ref.run)
-            self.row_of[ref.run] = place
-        self.name_width = max((len(self._name(row)) for row in range(len(self.groups))), default=0)
-
-    def chosen(self, row: int) -> str:
-        """The run id of the chosen cell in `row`; "" when there is none."""
-        if not 0 <= row < len(self.groups):
-            return ""
-        runs = self.groups[row]
-        return runs[min(self.column, len(runs) - 1)]
-
-    def column_of(self, run: str) -> int:
-        """The cell that a run has in its row."""
-        return self.groups[self.row_of[run]].index(run) if run in self.row_of else 0
-
-    def count(self) -> int:
-        """How many rows there are."""
-        return len(self.groups)
-
-    def key(self, index: int) -> str:
-        """What the row is: its first run."""
-        return self.groups[index][0]
-
-    def index_of(self, key: str) -> int | None:
-        """The row with a run."""
-        return self.row_of.get(key)
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        """The test's name and a glyph a run; the chosen one in brackets where the cursor is."""
-        names = min(self.name_width, max(width // 2, 12))
-        cells: list[Cell] = [(" ", ""), (left(self._name(index), names), ""), (" ", "")]
-        runs = self.groups[index]
-        room = max((width - names - 4) // 2, 4)
-        first = 0 if not focused else max(0, min(self.column, len(runs) - 1) - room + 2)
-        if first:
-            cells.append(("…", "dim"))
-        chosen = min(self.column, len(runs) - 1) if focused else -1
-        for number in range(first, min(first + room, len(runs))):
-            sign, style = mark(self.view.runs[runs[number]].status)
-            if number == chosen:
-                cells += [("[", "bold accent"), (sign, style), ("]", "bold accent")]
-            else:
-                before = "" if number == chosen + 1 and chosen >= first else " "
-                cells.append((before + sign, style))
-        rest = len(runs) - min(first + room, len(runs))
-        if rest:
-            cells.append((f" +{rest}", "dim"))
-        return fit(cells, width)
-
-    def _name(self, index: int) -> str:
-        ref = self.view.runs[self.groups[index][0]].ref
-        name = one_line(ref.test, 60)
-        if ref.variation:
-            name += f" · {one_line(ref.variation, 24)}"
-        if ref.row:
-            name += f" #{ref.row}"
-        return name
+    seconds: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
 
 
 def bar(view: ExecutionView, width: int) -> Line:
-    """A progress line over the whole width: passed, failed, errors, running, what is left."""
+    """A progress line over the whole width: passed, failed, errors, settled otherwise, running, what is left."""
     total = max(view.total, 1)
     full, thin = ("━", "─") if UNICODE else ("=", "-")
     cells: list[Cell] = []
@@ -111,7 +41,7 @@ def bar(view: ExecutionView, width: int) -> Line:
         (("passed",), "passed"),
         (("failed",), "failed"),
         (("error",), "error"),
-        (("cancelled", "skipped", "needs_review"), "dim"),
+        (_SETTLED, "dim"),
         (("running", "grading"), "running"),
     ):
         done += view.count(*statuses)
@@ -123,31 +53,138 @@ def bar(view: ExecutionView, width: int) -> Line:
 
 
 def status_cells(view: ExecutionView, width: int) -> tuple[Cell, ...]:
-    """`31 of 70  ✓ 24  ✗ 5  ! 2` and, where there is room, rate, tokens and cost."""
-    cells: list[Cell] = [(f"{view.done} of {view.total}", "bold")]
-    for outcome in ("passed", "failed", "error", "cancelled"):
+    """`31 of 70  ✓ 24  ✗ 5  ! 2  ETA 0:42  8 at once` and, where there is room, the rate."""
+    cells: list[Cell] = []
+    if view.ended is None and view.count("running", "grading"):
+        cells += [mark("running"), (" ", "")]
+    cells.append((f"{view.done} of {view.total}", "bold"))
+    for outcome in ("passed", "failed", "error", *_SETTLED):
         number = view.count(outcome)
         if number:
-            cells += [("  ", ""), (f"{glyph(outcome)} {number}", outcome if outcome != "cancelled" else "dim")]
+            cells += [("  ", ""), (f"{glyph(outcome)} {number}", "dim" if outcome in _SETTLED else outcome)]
+            if outcome in _SETTLED and width >= ROOMY:
+                cells.append((f" {word(outcome)}", "dim"))
     progress = view.progress
     if view.ended is not None:
-        sign = "passed" if view.ended.status == "finished" else "dim"
+        sign = {"finished": "passed", "failed": "error", "stopped": "error"}.get(view.ended.status, "dim")
         cells += [("  ", ""), (view.ended.status, sign)]
-    elif view.paused:
+        return tuple(cells)
+    if view.paused:
         cells += [("  ", ""), ("paused", "error")]
     elif progress is not None:
         cells.append((f"  ETA {clock(progress.eta_s)}", ""))
-    if progress is not None and view.ended is None:
+    if progress is not None:
         cells.append((f"  {progress.concurrency} at once", "dim"))
-    if progress is not None and width >= 100:
-        if progress.rate:
+        if width >= ROOMY and progress.rate:
             cells.append((f"  {progress.rate:.1f} runs/s", "dim"))
-        total = progress.input_tokens + progress.output_tokens
-        if total:
-            cells.append((f"  {total:,} tokens", "dim"))
-        if progress.cost:
-            cells.append((f"  {cost(progress.cost)}", "dim"))
     return tuple(cells)
+
+
+def facts(
+    view: ExecutionView,
+    agents: Sequence[str],
+    expected: Expected,
+    throttled: Iterable[tuple[Throttled, float]],
+    width: int,
+    *,
+    lost: bool = False,
+) -> list[Line]:
+    """The lines under the bar: what was planned and what it has used of that, who is throttled (each with the seconds
+    that it still waits), how it ended. `lost`: its process went away without saying so."""
+    lines = [_spent(view, agents, expected, width)]
+    lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
+    ended = view.ended
+    if lost:
+        lines += _ending(view, "interrupted", "its process went away; what ended is in the history", width)
+    elif ended is not None and ended.status != "finished":
+        lines += _ending(view, ended.status, ended.message, width)
+    return lines
+
+
+def _ending(view: ExecutionView, status: str, message: str, width: int) -> list[Line]:
+    bad = status != "cancelled"
+    said: list[Cell] = [(" ", ""), mark("error" if bad else "cancelled"), (f" {status}", "error" if bad else "")]
+    if message:
+        said.append((f": {one_line(message, 300)}", ""))
+    lines = fold(said, width)[:3]
+    left = unsettled(view)
+    if left:
+        words = f"{count(left, 'run')} {'is' if left == 1 else 'are'} left:  "
+        lines.append(fit((("   ", ""), (words, "dim"), ("R", "bold accent"), (" resumes it", "")), width))
+    return lines
+
+
+def unsettled(view: ExecutionView) -> int:
+    """How many runs are left for resuming: what waited or was in flight when it ended."""
+    return view.total - view.count("passed", "failed", "error", "skipped", "needs_review")
+
+
+def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width: int) -> Line:
+    planned, progress = view.planned, view.progress
+    if planned is None:
+        return ()
+    cells: list[Cell] = [(" ", ""), (count(view.total, "run"), ""), (" on ", "dim"), (_names(agents), "")]
+    parts: list[list[Cell]] = [cells]
+    used_tokens = 0 if progress is None else progress.input_tokens + progress.output_tokens
+    used_cost = None if progress is None else progress.cost
+    judged_tokens = 0 if progress is None else progress.judged_tokens
+    judged_cost = None if progress is None else progress.judged_cost
+    parts.append(_money(used_cost, judged_cost, planned.max_cost, expected.cost))
+    if used_tokens or planned.max_tokens or expected.tokens:
+        parts.append(_counted(used_tokens, judged_tokens, planned.max_tokens, expected.tokens))
+    if judged_tokens or judged_cost:
+        judges = [tokens(judged_tokens) if judged_tokens else "", cost(judged_cost)]
+        parts.append([("judges ", "dim"), (" ".join(one for one in judges if one), "")])
+    if planned.max_seconds:
+        parts.append([(f"at most {clock(planned.max_seconds)}", "dim")])
+    elif expected.seconds is not None:
+        parts.append([(f"about {clock(expected.seconds)}", "dim")])
+    line: list[Cell] = []
+    for part in parts:
+        if part and width_of((*line, *part)) + 3 <= width:
+            line += [("   ", ""), *part] if line else part
+    return fit(line, width)
+
+
+def _names(agents: Sequence[str]) -> str:
+    listed = [one_line(name, 24) for name in agents]
+    return ", ".join(listed[:3]) + (f" +{len(listed) - 3}" if len(listed) > 3 else "")
+
+
+def agents_of(view: ExecutionView) -> list[str]:
+    """The agents of an execution, in the order of the plan."""
+    return list(dict.fromkeys(ref.agent for ref in view.planned.runs)) if view.planned is not None else []
+
+
+def _money(used: float | None, judged: float | None, most: float | None, expected: float | None) -> list[Cell]:
+    """`$0.08 of $1.00`: what agents and judges cost together, as a limit counts it."""
+    whole = None if used is None and judged is None else (used or 0.0) + (judged or 0.0)
+    if most is not None:
+        # Until a price is known the limit is said all the same.
+        near = whole is not None and whole >= most * 0.8
+        return [(f"${whole or 0:.2f}", "error" if near else ""), (f" of ${most:.2f}", "dim")]
+    if whole:
+        about = f" of about {cost(expected)}" if expected else ""
+        return [(cost(whole), ""), (about, "dim")]
+    return [(f"about {cost(expected)}", "dim")] if expected else []
+
+
+def _counted(used: int, judged: int, most: int | None, expected: int | None) -> list[Cell]:
+    if most is not None:
+        whole = used + judged
+        return [(f"{whole:,}", "error" if whole >= most * 0.8 else ""), (f" of {most:,} tokens", "dim")]
+    about = f" of about {tokens(expected)}" if expected else ""
+    return [(tokens(used), ""), (about, "dim")]
+
+
+def _throttle(one: Throttled, wait: float) -> list[Cell]:
+    """`shop/sql 8 → 4: its server asks for less, again in 12 s`."""
+    name = one_line(one.agent, 40)
+    cells: list[Cell] = [RETRIED, (" ", ""), (name, "bold"), (f" {one.wanted} {_TO} {one.limit}", "error")]
+    cells.append((" at once: its server asks for less", ""))
+    if wait > 0:
+        cells.append((f", again in {wait:.0f} s" if wait >= 1 else ", again in a moment", "dim"))
+    return cells
 
 
 def run_heading(run: RunView, now_ms: int, width: int) -> Line:
@@ -156,6 +193,8 @@ def run_heading(run: RunView, now_ms: int, width: int) -> Line:
     cells: list[Cell] = [mark(run.status), (" ", ""), (one_line(ref.test), "bold")]
     if ref.variation:
         cells.append((f" · {one_line(ref.variation)}", ""))
+    if ref.row:
+        cells.append((f" #{ref.row}", ""))
     cells.append((f"  run {ref.repetition}", ""))
     cells.append((f"  {one_line(ref.agent, 30)}", "dim"))
     if run.ended:
@@ -163,102 +202,17 @@ def run_heading(run: RunView, now_ms: int, width: int) -> Line:
         if run.score is not None:
             cells.append((f" {run.score:.2f}", "dim"))
         cells.append((f"  {duration(run.duration_ms)}", "dim"))
+    elif run.retry_in_s is not None:
+        cells.append(("  waiting to try again", "error"))
     elif run.started_ms is not None:
         doing = "grading" if run.status == "grading" else "streaming" if run.parts else "waiting for the first token"
         cells.append((f"  {doing} {duration(max(now_ms - run.started_ms, 0))}", "running"))
     else:
         cells.append(("  queued", "dim"))
+    if run.cached:
+        cells += [("  ", ""), CACHED, (" cached", "dim")]
     if run.attempt > 1:
-        cells.append((f"  attempt {run.attempt}", "error"))
+        cells += [("  ", ""), RETRIED, (f" attempt {run.attempt}", "error")]
+    spent = [tokens((run.input_tokens or 0) + (run.output_tokens or 0)) if run.input_tokens else "", cost(run.cost)]
+    cells += [(f"  {one}", "dim") for one in spent if one]
     return fit(cells, width)
-
-
-def run_lines(run: RunView, width: int, stored: Sequence[StreamPart] = ()) -> list[Line]:
-    """The chosen run's transcript as far as it streamed: text, reasoning, tools with arguments and results.
-
-    `stored` are its parts out of the history, for a run that ended and of which the view has dropped them.
-    """
-    lines: list[Line] = []
-    parts = stored[-PARTS:] or run.parts
-    dropped = len(stored) - len(parts) if stored else run.dropped
-    if dropped:
-        lines.append(((f"… {count(dropped, 'earlier part')}; enter opens the whole transcript", "dim"),))
-    for part in parts:
-        lines += _part(part, width)
-    if not run.ended and run.status == "running" and run.parts and run.parts[-1].kind == "text":
-        lines[-1] = (*lines[-1], ("▌" if UNICODE else "_", "running"))
-    for message in run.retries:
-        lines += [(), *labelled("attempt", f"failed: {message}", width, label_style="error", style="")]
-    if run.retry_in_s is not None:
-        lines.append(((f"trying again in {run.retry_in_s:.1f} s", "dim"),))
-    if run.error:
-        lines += [(), *labelled(f"{glyph('error')} error", run.error, width, label_style="error", style="")]
-    if run.failed:
-        lines.append(())
-        for name, why in run.failed:
-            lines += labelled(f"{glyph('failed')} fails", f"{name}: {why}", width, label_style="failed", style="")
-    return within(lines, width)
-
-
-def parts_of(transcript: Transcript) -> list[StreamPart]:
-    """A stored transcript as the parts that streamed: for runs that ended long ago."""
-    from agenteval_tui.runs.events import StreamPart
-
-    parts: list[StreamPart] = []
-    for message in transcript.messages:
-        if message.role != "assistant":
-            continue
-        if message.reasoning:
-            parts.append(StreamPart("reasoning", message.reasoning))
-        if message.content:
-            parts.append(StreamPart("text", message.content))
-        for index in message.tool_calls:
-            call = transcript.tool_calls[index]
-            parts.append(
-                StreamPart(
-                    "tool",
-                    key=index,
-                    name=call.name,
-                    arguments=arguments_text(call),
-                    result=call.result or "",
-                    done=call.result is not None,
-                    error=call.status == "error",
-                )
-            )
-    return parts
-
-
-def _part(part: StreamPart, width: int) -> list[Line]:
-    if part.kind == "text":
-        return labelled(
-            "assistant", ("… " if part.cut else "") + part.text, width, label_style="role-assistant", style=""
-        )
-    if part.kind == "reasoning":
-        return labelled("reasoning", part.text, width, label_style="reasoning", style="reasoning")
-    sign = "▸" if UNICODE else ">"
-    state: Cell = ("", "") if part.done else ("  …", "running")
-    head: Line = ((left(f"tool {sign}", LABEL), "role-tool"), (one_line(part.name), "bold"), state)
-    lines: list[Line] = [fit(head, width)]
-    for name, value in _arguments(part.arguments):
-        lines.append(fit(((" " * LABEL, ""), (f"{name} = ", "json-key"), (value, "json-string")), width))
-    if part.done:
-        back = "◂" if UNICODE else "<"
-        result = labelled(
-            f"   {back}", part.result, width, label_style="error" if part.error else "role-tool", style="dim"
-        )
-        lines += result[:RESULT_LINES]
-        if len(result) > RESULT_LINES:
-            lines.append(((" " * LABEL, ""), (f"… {len(result) - RESULT_LINES} more lines", "dim")))
-    return lines
-
-
-def _arguments(text: str) -> list[tuple[str, str]]:
-    if not text:
-        return []
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return [("arguments (not JSON)", one_line(text, 400))]
-    if not isinstance(value, dict):
-        return [("arguments", one_line(text, 400))]
-    return [(one_line(str(name), 60), f'"{one_line(argument_text(item), 400)}"') for name, item in value.items()]

@@ -238,18 +238,32 @@ class HistoryScreen(FrameScreen):
         self._failed_only = not self._failed_only
         self.reload()
 
+    def _selected(self) -> ExecutionRow | None:
+        rows = self._rows
+        if not isinstance(rows, ExecutionRows):
+            return self._execution
+        index = self.query_one("#list", VirtualList).cursor
+        return rows.row(index) if 0 <= index < rows.count() else None
+
     def action_watch(self) -> None:
         from agenteval_tui.runs.client import Live, live_executions
 
-        rows = self._rows
-        index = self.query_one("#list", VirtualList).cursor
-        wanted = rows.row(index) if isinstance(rows, ExecutionRows) and rows.count() else self._execution
+        wanted = self._selected()
 
         def show(live: list[Live]) -> None:
-            chosen = [one for one in live if wanted is None or one.execution == wanted.id] or live
+            chosen = [one for one in live if wanted is not None and one.execution == wanted.id]
             if chosen:
                 self.agenteval.watch_live(chosen[0])
             else:
-                self.agenteval.say("No execution is running.")
+                self.agenteval.choose_live()
 
         self.ask(live_executions, show, group="live")
+
+    def action_resume(self) -> None:
+        row = self._selected()
+        if row is None:
+            self.agenteval.say("Choose an execution: R runs what is left of it.")
+        elif row.status == "running":
+            self.agenteval.say("This execution is running: w watches it.")
+        else:
+            self.agenteval.resume_execution(row.id)

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import Resize, ScreenResume
+from textual.events import Resize, ScreenResume, ScreenSuspend
+from textual.timer import Timer
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.presenters.run_rows import RunGrid, bar, parts_of, run_heading, run_lines, status_cells
+from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
+from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, run_heading, status_cells, unsettled
+from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from agenteval_tui.runs.client import Attachment, Live
-    from agenteval_tui.runs.events import StreamPart
+    from agenteval_tui.runs.client import Live
+    from agenteval_tui.runs.events import StreamPart, Throttled
     from agenteval_tui.runs.view import ExecutionView
+    from agenteval_tui.tui.watching import Watching
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1
 ASKED_SECONDS = 1.0  # after this the figures of the execution have come round
+RESUMABLE = ("stopped", "cancelled", "failed")
 
 
 class RunScreen(FrameScreen):
@@ -40,27 +46,30 @@ class RunScreen(FrameScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._live: Live | None = None
-        self._attachment: Attachment | None = None
+        self._watch: Watching | None = None
         self._view: ExecutionView | None = None
         self._grid: RunGrid | None = None
+        self._agents: list[str] = []
+        self._expected = Expected()
         self._dirty: set[str] = set()
         self._watched = ""
         self._follow = True
         self._cancel_asked = False
         self._asked_at_once = (float("-inf"), 0)
         self._choosing = -1
-        self._composed = False
-        self._lost = False
+        self._timer: Timer | None = None
         self._fetched = ""
         self._stored: dict[str, list[StreamPart]] = {}
+        self._stream = RunStream()
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
-        yield LineBlock(lambda width: [bar(self._view, width)] if self._view else [()], id="progress")
+        yield LineBlock(self._bar_lines, id="progress")
+        yield LineBlock(self._fact_lines, id="facts")
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield VirtualList(id="cells")
+                yield LineBlock(id="legend")
             with Vertical(id="right"):
                 yield LineBlock(id="heading")
                 yield LinesView(id="stream", follow=True)
@@ -72,84 +81,85 @@ class RunScreen(FrameScreen):
             [
                 (),
                 (("  Nothing is being watched.", ""),),
-                (("  1 goes to the suites; r runs what is selected there.", "dim"),),
-                (("  5 goes to the history; w watches an execution that runs.", "dim"),),
+                (("  1 goes to the suites; r runs what is selected there, P plans a run.", "dim"),),
+                (("  5 goes to the history; w watches an execution that runs, R resumes one.", "dim"),),
             ]
         )
         cells.focus()
-        self.set_interval(REPAINT_SECONDS, self._repaint)
-        self._composed = True
-        if self._live is None:
+        # It runs only while something may change: who waits for nothing wakes nobody.
+        self._timer = self.set_interval(REPAINT_SECONDS, self._repaint, pause=True)
+        if self._watch is None:
             self._find_live()
         else:
-            self.attach(self._live)
+            self.attach(self._watch.live, self._expected)
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Come back: to an execution that was left, or to one that somebody else began meanwhile."""
-        self._dirty.add("")
-        if not self._composed or self._attachment is not None:
+        watch = self._watch
+        if self._timer is None:
             return
-        if self._view is None:
+        if watch is None and self._view is None:
             self._find_live()
-        elif self._live is not None and self._view.ended is None and not self._lost:
-            self.attach(self._live)
+        elif watch is not None and not watch.attached and not watch.over:
+            self.attach(watch.live, self._expected)
+        elif watch is not None:
+            self._changed("")
+
+    def on_screen_suspend(self, event: ScreenSuspend) -> None:
+        """Nobody looks."""
+        if self._timer is not None:
+            self._timer.pause()
 
     def _find_live(self) -> None:
         from agenteval_tui.runs.client import live_executions
 
         self.ask(
-            live_executions, lambda live: self.attach(live[0]) if live and self._live is None else None, group="live"
+            live_executions, lambda live: self.attach(live[-1]) if live and self._watch is None else None, group="live"
         )
 
     # Watching
 
-    def attach(self, live: Live) -> None:
-        """Watch an execution from now on, with everything since its start."""
-        self._live = live
-        if not self._composed:
+    def attach(self, live: Live, expected: Expected | None = None) -> None:
+        """Watch an execution from now on, with everything since its start. `expected`: what its plan said."""
+        from agenteval_tui.tui.watching import Watching
+
+        self._watch = Watching(live, self._changed)
+        self._expected = expected or Expected()
+        if self._timer is None:
             return
         self._follow = True
         self._cancel_asked = False
-        self._lost = False
-        self.run_worker(self._watch(live), group="watch", exclusive=True, exit_on_error=False, name="watching")
+        self.run_worker(
+            self._watch_on(self._watch), group="watch", exclusive=True, exit_on_error=False, name="watching"
+        )
 
-    async def _watch(self, live: Live) -> None:
-        from agenteval_tui.runs.client import attach
-        from agenteval_tui.runs.view import ExecutionView
-
+    async def _watch_on(self, watch: Watching) -> None:
         try:
-            attachment = await attach(live)
-        except AgentevalError:
-            # It was over before we came: its runs are in the history.
-            self._lost = True
-            if self.is_current:
-                self.agenteval.show_execution(live.execution)
-            return
-        view = ExecutionView()
-        self._attachment = attachment
-        try:
-            async for event in attachment:
-                changed = view.apply(event)
-                if self._view is not view:
-                    self._begin(view)
-                self._dirty.add(changed)
+            await watch.run()
         except AgentevalError as error:
-            self.agenteval.say_error(error)
-        finally:
-            # Another one may be watched already.
-            if self._attachment is attachment:
-                self._attachment = None
-            await attachment.close()
-        self._lost = view.ended is None
-        self._dirty.add("")
-        self.query_one("#keys", LineBlock).show(self._key_lines)
-        self._say_end(view)
+            if watch.view.planned is not None:
+                self.agenteval.say_error(error)
+            else:
+                # It was over before we came: its runs are in the history.
+                watch.lost = True
+                if self.is_current:
+                    self.agenteval.show_execution(watch.live.execution)
+                return
+        self._rekey()
+        self._say_end(watch)
 
-    def show_view(self, view: ExecutionView) -> None:
+    def _changed(self, run: str) -> None:
+        """A run changed ("": the execution did). Painted with the next tick."""
+        self._dirty.add(run)
+        if self._timer is not None and self.is_current:
+            self._timer.resume()
+
+    def show_view(self, view: ExecutionView, expected: Expected | None = None) -> None:
         """Show what a watcher knows of an execution."""
+        self._expected = expected or Expected()
         self._begin(view)
         self._dirty.add("")
         self._repaint()
@@ -158,59 +168,83 @@ class RunScreen(FrameScreen):
         self._view = view
         self._asked_at_once = (float("-inf"), 0)
         self._grid = RunGrid(view)
+        self._agents = agents_of(view)
         self._watched = ""
+        self._stream = RunStream()
         cells = self.query_one("#cells", VirtualList)
         cells.set_source(self._grid, keep_key=self._grid.key(0) if self._grid.count() else None)
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self._rekey()
         self.agenteval.count_running()
 
-    def _say_end(self, view: ExecutionView) -> None:
+    def _rekey(self) -> None:
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    def _say_end(self, watch: Watching) -> None:
         self.agenteval.count_running()
+        view = watch.view
         if view.ended is None:
             self.agenteval.say(
-                "The execution went away without an end; the history has what ended.", severity="warning"
+                "The execution went away without an end. What ended is in the history; R resumes the rest.",
+                severity="warning",
             )
             return
         bad = view.count("failed") + view.count("error")
         note = f"{view.title or 'The execution'}: {view.ended.status}, {view.count('passed')} of {view.total} passed"
         if view.ended.status == "failed":
             self.agenteval.say(f"{note}. {view.ended.message}", severity="error")
+        elif view.ended.status == "stopped":
+            self.agenteval.say(f"{note}. {view.ended.message} R resumes it.", severity="warning")
         else:
             self.agenteval.say(note + (". n goes to the first failure, enter opens it." if bad else "."))
 
     # Painting: at most ten times a second, and only what changed
 
     def _repaint(self) -> None:
+        watch = self._watch
+        if watch is not None and watch.view is not self._view and watch.view.planned is not None:
+            self._begin(watch.view)
         view, grid = self._view, self._grid
         if view is None or grid is None or not self.is_current:
             return
         running = self._watching
         if not self._dirty and not running:
+            if self._timer is not None:
+                self._timer.pause()
             return
         dirty, self._dirty = self._dirty, set()
-        cells = self.query_one("#cells", VirtualList)
+        if "" in dirty:
+            grid.note_all()
+        else:
+            for run in dirty:
+                grid.note(run)
         if self._follow and running:
-            self._follow_running()
-        cells.refresh_rows({grid.row_of[run] for run in dirty if run in grid.row_of})
+            self._follow_running(view, grid)
+        cells = self.query_one("#cells", VirtualList)
+        cells.refresh_rows({grid.row_of[run] for run in dirty if run in grid.row_of} if "" not in dirty else None)
         self.retitle()
-        self.query_one("#progress", LineBlock).show(lambda width: [bar(view, width)])
+        self.query_one("#progress", LineBlock).show(self._bar_lines)
+        self.query_one("#facts", LineBlock).show(self._fact_lines)
+        self.query_one("#legend", LineBlock).show(self._legend_lines)
         self._draw_run()
 
-    def _follow_running(self) -> None:
-        view, grid = self._view, self._grid
-        assert view is not None
-        assert grid is not None
+    def _follow_running(self, view: ExecutionView, grid: RunGrid) -> None:
         current = view.runs.get(self._chosen)
         if current is not None and not current.ended and current.status != "queued":
             return
-        flying = view.in_flight()
+        flying = next(reversed(grid.flying), "")
         if flying:
-            self._choose(flying[-1].ref.run)
+            self._choose(flying)
 
     @property
     def _watching(self) -> bool:
         """Does what is shown still change by itself?"""
         return self._view is not None and self._view.ended is None and not self._lost
+
+    @property
+    def _lost(self) -> bool:
+        """Did the process go away without an end?"""
+        watch = self._watch
+        return watch is not None and watch.view is self._view and watch.lost
 
     @property
     def _chosen(self) -> str:
@@ -231,12 +265,10 @@ class RunScreen(FrameScreen):
         run = view.runs.get(self._chosen) if view else None
         if run is None:
             return
-        if run.ref.run != self._watched:
+        place = run.ref.run == self._watched
+        if not place:
             self._watched = run.ref.run
             self._send("watch", run=self._watched)
-            place = False
-        else:
-            place = True
         at = now_ms()
         stored = self._stored.get(run.ref.run, [])
         # Of runs that ended long ago nothing that streamed is kept; the history has it.
@@ -245,7 +277,7 @@ class RunScreen(FrameScreen):
             self._fetch(run.ref.run)
         self.query_one("#heading", LineBlock).show(lambda width: [((" ", ""), *run_heading(run, at, width - 1))])
         self.query_one("#stream", LinesView).show(
-            lambda width: [((" ", ""), *line) for line in run_lines(run, width - 1, stored)], keep_place=place
+            lambda width: self._stream.lines(run, width, stored), keep_place=place
         )
 
     def _fetch(self, run: str) -> None:
@@ -256,38 +288,57 @@ class RunScreen(FrameScreen):
             self._stored = {run: parts}
             self._draw_run()
 
-        self.ask(lambda: parts_of(session.store.transcript(run)), then, group="stored")
+        # A run that was cancelled or skipped before it began has none.
+        self.ask(lambda: parts_of(session.store.transcript(run)), then, group="stored", failed=lambda error: None)
+
+    # Lines
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._view is None:
             return (), ()
         name: Line = ((f"{one_line(self._view.title, 40)}  ", ""),) if width >= 100 else ()
-        lost: Line = (("  went away; the history has what ended", "error"),) if self._lost else ()
-        return (*name, *status_cells(self._view, width), *lost), ()
+        lost: Line = (("  went away", "error"),) if self._lost else ()
+        end: Line = ((f"exec {self._view.execution[-8:]}", "dim"),) if width >= self.NARROW else ()
+        return (*name, *status_cells(self._view, width), *lost), end
+
+    def _bar_lines(self, width: int) -> list[Line]:
+        return [bar(self._view, width)] if self._view is not None else [()]
+
+    def _fact_lines(self, width: int) -> list[Line]:
+        if self._view is None:
+            return []
+        slowed: Sequence[tuple[Throttled, float]] = ()
+        if self._watching:
+            watched = self._watch is not None and self._watch.view is self._view
+            slowed = (
+                self._watch.slowed() if self._watch and watched else [(o, 0) for o in self._view.throttled.values()]
+            )
+        return facts(self._view, self._agents, self._expected, slowed, width, lost=self._lost)
+
+    def _legend_lines(self, width: int) -> list[Line]:
+        line = legend(self._grid, width) if self._grid is not None else ()
+        return [line] if line else []
 
     def keys(self) -> list[tuple[str, str, str]]:
         keys = super().keys()
         if self._view is None:
             return [("1", "suites", "app.go('suites')"), ("5", "history", "app.go('history')"), *keys[-1:]]
-        if not self._watching:
-            over = ("pause", "cancel", "more", "less", "follow")
-            keys = [key for key in keys if key[2] not in over]
-            keys[1:1] = [("l", "next run", "next_cell"), ("1", "suites", "app.go('suites')")]
+        if self._watching:
+            return keys
+        over = ("pause", "cancel", "more", "less", "follow")
+        keys = [key for key in keys if key[2] not in over]
+        keys[1:1] = [("l", "next run", "next_cell")]
+        if self._resumable:
+            keys[:0] = [("R", "resume", "resume")]
+        keys[-1:-1] = [("1", "suites", "app.go('suites')")]
         return keys
 
     # What a person does
 
     def _send(self, verb: str, *, run: str = "", number: int = 0) -> None:
-        from agenteval_tui.runs.events import Command
-
-        attachment = self._attachment
-        if attachment is None:
-            return
-
-        async def send() -> None:
-            await attachment.send(Command(verb, run=run, number=number))
-
-        self.run_worker(send(), group="send", exit_on_error=False)
+        watch = self._watch
+        if watch is not None and watch.view is self._view:
+            self.run_worker(watch.send(verb, run=run, number=number), group="send", exit_on_error=False)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another test: show its run in the chosen column. A person who moved does not want to be moved."""
@@ -307,7 +358,10 @@ class RunScreen(FrameScreen):
         if not run.ended:
             self.agenteval.say("This run has not ended yet; its answer is shown as it streams.")
             return
-        ended = [ref for ref, one in view.runs.items() if one.ended]
+        if run.status == "skipped":
+            self.agenteval.say("This run was not needed: its test's pass rate was decided before.")
+            return
+        ended = [ref for ref, one in view.runs.items() if one.ended and one.status != "skipped"]
         self.agenteval.inspect(run.ref.run, runs=ended)
 
     def _move(self, step: int) -> None:
@@ -338,6 +392,23 @@ class RunScreen(FrameScreen):
         self._choose(next((run for run in order if places[run] > now), order[0]))
         self._draw_run()
 
+    def action_errors(self) -> None:
+        from agenteval_tui.tui.presenters.run_errors import error_groups
+        from agenteval_tui.tui.screens.run_errors import ErrorsScreen
+
+        groups = error_groups(self._view) if self._view is not None else []
+        if not groups:
+            self.agenteval.say("No run has met an error." + (" n goes to what failed." if self._view else ""))
+            return
+
+        def then(run: str | None) -> None:
+            if run:
+                self._follow = False
+                self._choose(run)
+                self._draw_run()
+
+        self.app.push_screen(ErrorsScreen(groups), then)
+
     def action_follow(self) -> None:
         self._follow = True
 
@@ -362,7 +433,7 @@ class RunScreen(FrameScreen):
 
     def _at_once(self, step: int) -> None:
         view = self._view
-        if view is not None and view.progress is not None and view.ended is None:
+        if view is not None and view.progress is not None and self._watching:
             # Keys are faster than the figures that come back: count from what was asked for a moment ago.
             asked_at, asked = self._asked_at_once
             known = asked if time.monotonic() - asked_at < ASKED_SECONDS else view.progress.concurrency
@@ -376,10 +447,27 @@ class RunScreen(FrameScreen):
     def action_less(self) -> None:
         self._at_once(-1)
 
+    @property
+    def _resumable(self) -> bool:
+        view = self._view
+        if view is None or self._watching:
+            return False
+        return self._lost or (view.ended is not None and view.ended.status in RESUMABLE and unsettled(view) > 0)
+
+    def action_resume(self) -> None:
+        if self._resumable and self._view is not None:
+            self.agenteval.resume_execution(self._view.execution)
+        else:
+            self.agenteval.say("There is nothing to resume: R runs what is left of an execution that was stopped.")
+
+    def action_watch(self) -> None:
+        self.agenteval.choose_live(self._view.execution if self._view is not None and self._watching else "")
+
     def action_detach(self) -> None:
-        if self._attachment is not None:
+        watch = self._watch
+        if watch is not None and watch.attached:
             self.workers.cancel_group(self, "watch")
-            self.agenteval.say("Detached: the execution goes on. History (5), w comes back to it.")
+            self.agenteval.say("Detached: the execution goes on. Run (3) or w comes back to it.")
         self.agenteval.go("suites")
 
     def action_next_pane(self) -> None:

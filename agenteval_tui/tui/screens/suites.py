@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -31,6 +28,8 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.tui.presenters.run_rows import Expected
 
 LAST_RUNS = 20
 
@@ -47,6 +46,7 @@ class SuitesScreen(FrameScreen):
         self._tree: SuiteTree | None = None
         self._runs: dict[str, Sequence[RunRow]] = {}
         self._watching = False
+        self._wanted = ""  # the row to go to when the suites have been read
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -98,8 +98,10 @@ class SuitesScreen(FrameScreen):
         self._runs.clear()
         view = self.query_one("#tree", VirtualList)
         view.set_empty(self._empty())
-        keep = view.cursor_key
-        view.set_source(tree, keep_key=keep)
+        view.set_source(tree, keep_key=view.cursor_key)
+        if self._wanted:
+            wanted, self._wanted = self._wanted, ""
+            self._go_to(tree, wanted)
         self.query_one("#hint", LineBlock).show(self._hint_lines)
         self.retitle()
         self._show_detail()
@@ -109,6 +111,20 @@ class SuitesScreen(FrameScreen):
             for notice in self.agenteval.session.notices:
                 self.agenteval.say(notice, severity="warning")
         self.agenteval.count_running()
+
+    def _go_to(self, tree: SuiteTree, key: str) -> None:
+        """The cursor to a test, whatever was folded or filtered."""
+        view = self.query_one("#tree", VirtualList)
+        tree.folded.discard(key.partition("\x1f")[0])
+        if tree.query:
+            box = self.query_one("#filter", Input)
+            with box.prevent(Input.Changed):
+                box.value = ""
+            box.display = False
+            tree.query = Query()
+        tree.arrange()
+        view.set_source(tree, keep_key=key)
+        view.focus()
 
     async def _watch_files(self) -> None:
         from agenteval_tui.suites.watch import watch
@@ -303,6 +319,41 @@ class SuitesScreen(FrameScreen):
             for test in (suite.loaded.suite.tests if suite.loaded.suite else [])
         ]
 
+    def action_plan(self) -> None:
+        """Plan a run of the selected suite or test; what is filtered away stays out."""
+        from agenteval_tui.runs.plan import PlanOptions
+        from agenteval_tui.tui.screens.plan import PlanScreen
+
+        node, tree = self._node, self._tree
+        if node is None or tree is None:
+            self.agenteval.say("There is no test to run.")
+            return
+        loaded = node.suite.loaded
+        if loaded.suite is None:
+            self.agenteval.say("This suite can't be read; its problems stand beside it.", severity="warning")
+            return
+        chosen = [node.test] if node.test is not None else list(loaded.suite.tests)
+        if node.test is None and tree.query:
+            shown = {one.test.id for one in tree.shown_tests() if one.suite is node.suite and one.test is not None}
+            chosen = [test for test in chosen if test.id in shown]
+        tests: tuple[str, ...] = ()
+        if node.test is not None or len(chosen) < len(loaded.suite.tests):
+            tests = tuple(f"{loaded.key}::{test.id}" for test in chosen)
+        title = node.test.id if node.test is not None else _name(node)
+        sheet = PlanScreen([loaded.path], PlanOptions(tests=tests, title=title), loaded.suite, chosen)
+
+        def then(planned: tuple[PlanOptions, Expected] | None) -> None:
+            if planned is not None:
+                self.agenteval.start_run([loaded.path], *planned)
+
+        self.app.push_screen(sheet, then)
+
+    def show_test(self, file: str, test: str) -> None:
+        """Read the suites again and put the cursor on a test."""
+        self._wanted = f"{file}\x1f{test}"
+        if self._tree is not None:
+            self.reload()
+
     def _start(self, paths: list[Path], tests: tuple[str, ...], title: str) -> None:
         from agenteval_tui.runs.plan import PlanOptions
 
@@ -345,22 +396,8 @@ class SuitesScreen(FrameScreen):
         node = self._node
         if node is None:
             return
-        try:
-            editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-        except ValueError as error:
-            self.agenteval.say_error(AgentevalError(f"$EDITOR can't be read: {error}", mend="close its quotes"))
-            return
-        if not editor:
-            self.agenteval.say_error(AgentevalError("no editor is set", mend="set $EDITOR, for example to vim"))
-            return
         line = node.suite.loaded.line_of(node.test.id if node.test else None, node.criterion)
-        command = [*editor, f"+{line}", str(node.suite.loaded.path)]
-        try:
-            with self.app.suspend():
-                subprocess.run(command, check=False)  # noqa: S603  the person's own editor
-        except OSError as error:
-            self.agenteval.say_error(AgentevalError(f"{command[0]} can't be started", mend=str(error)))
-        self.app.refresh()
+        self.agenteval.open_editor(node.suite.loaded.path, line)
         self.reload()
 
 

@@ -1,0 +1,163 @@
+"""Configured agents in lines: a row each, and one in full with what its check found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
+from agenteval_tui.tui.presenters.figures import cost, count, duration, tokens
+from agenteval_tui.tui.presenters.outcomes import glyph, mark
+from agenteval_tui.tui.presenters.paragraphs import LABEL, error_lines, labelled, paragraph
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.interface import CheckReport
+    from agenteval_tui.runs.chat import Conversation
+    from agenteval_tui.runs.configured import Configured
+    from agenteval_tui.text.problems import Problem
+
+
+class AgentRows:
+    """A row source: the agents that match the words of `query`. `reports` are those of checks by agent key; None while
+    one is going on."""
+
+    def __init__(
+        self, agents: Sequence[Configured], reports: Mapping[str, CheckReport | None], query: str = ""
+    ) -> None:
+        words = query.casefold().split()
+        self.agents = [one for one in agents if all(word in _words(one) for word in words)]
+        self._reports = reports
+        self._places = {one.key: place for place, one in enumerate(self.agents)}
+        self._names = min(max((len(one.name) for one in self.agents), default=0), 26)
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.agents)
+
+    def key(self, index: int) -> str:
+        """What the row is."""
+        return self.agents[index].key
+
+    def index_of(self, key: str) -> int | None:
+        """The row of an agent."""
+        return self._places.get(key)
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """Its state, name, kind, what it talks to; where it stands."""
+        one = self.agents[index]
+        start: list[Cell] = [(" ", ""), state_mark(one.key, self._reports), (" ", "")]
+        start += [(left(one_line(one.name, 60), self._names), ""), (f"  {left(one.kind, 9)}", "dim")]
+        start.append((one_line(one.address, 200), "dim"))
+        report = self._reports.get(one.key)
+        end: list[Cell] = []
+        if report is not None and report.latency_ms is not None:
+            end.append((right(duration(report.latency_ms), 8), "dim"))
+        return spread(start, (*end, (" ", "")), width)
+
+
+def state_mark(key: str, reports: Mapping[str, CheckReport | None]) -> Cell:
+    """Checked and well, checked and not, being checked, not checked."""
+    if key not in reports:
+        return mark("queued")
+    report = reports[key]
+    return mark("running") if report is None else mark("passed" if report.ok else "error")
+
+
+def agent_lines(
+    one: Configured, reports: Mapping[str, CheckReport | None], keys: Sequence[tuple[str, bool]], width: int
+) -> list[Line]:
+    """An agent in full: what it is, where it is configured, how; its keys by name; the last check."""
+    from agenteval_tui.runs.configured import options_of
+
+    head: Line = ((one_line(one.name, 80), "bold"), (f"  {one_line(one.kind)}", "dim"))
+    lines: list[Line] = [fit(head, width)]
+    if one.about:
+        lines += paragraph(one.about, width)
+    lines.append(())
+    owner = f"suite {one_line(one.suite, 60)}" if one.suite else "your agents.yaml"
+    lines += labelled("from", f"{owner}, {one.file.name}:{one.line}", width)
+    for name, value in options_of(one.config):
+        if len(name) < LABEL:
+            lines += labelled(name, value, width)
+        else:
+            lines += [fit(((one_line(name, 60), "dim"),), width), *paragraph(value, width, indent=LABEL)]
+    for name, is_set in keys:
+        state: Cell = ("is set", "passed") if is_set else ("is not set", "error")
+        lines.append(fit(((left("key from", 11), "dim"), (f"${one_line(name, 60)} ", ""), state), width))
+    programs = one.executes()
+    for number, program in enumerate(programs):
+        lines += labelled("" if number else "executes", program, width)
+    lines.append(())
+    return [*lines, *_check(one, reports, width)]
+
+
+def _check(one: Configured, reports: Mapping[str, CheckReport | None], width: int) -> list[Line]:
+    if one.key not in reports:
+        said = "Not checked. c checks it: is it there, is the key right, does it stream and call tools?"
+        return paragraph(said, width, "dim")
+    report = reports[one.key]
+    if report is None:
+        return [(mark("running"), (" checking …", "running"))]
+    sign, style = mark("passed" if report.ok else "error")
+    lines = paragraph(f"{sign} {report.message}", width, style)
+    if report.mend:
+        lines += labelled("remedy", report.mend, width, label_style="accent")
+    if report.steps:
+        lines.append(())
+    for step in report.steps:
+        word = "skipped" if step.ok is None else "passed" if step.ok else "error"
+        took = duration(step.latency_ms)
+        start: Line = (mark(word), (f" {left(one_line(step.name, 20), 10)}", ""), (right(took, 8), "dim"))
+        said = one_line(step.message, 300) or ("could not be told" if step.ok is None else "yes" if step.ok else "no")
+        lines.append(fit((*start, ("  ", ""), (said, "dim")), width))
+    return lines
+
+
+def chat_heading(one: Configured | None, chat: Conversation | None, width: int) -> Line:
+    """Over the conversation: with whom, how long."""
+    if one is None:
+        return ()
+    turns = f"   {count(len(chat.turns), 'turn')}" if chat is not None and chat.turns else ""
+    return fit(((" conversation with ", "dim"), (one_line(one.name, 60), "bold"), (turns, "dim")), width)
+
+
+def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int) -> Line:
+    """Under the conversation: what happens, or what the last turn took and all of it together."""
+    if chat is None or not chat.turns:
+        return fit(((" Nothing of this is stored.", "dim"),), width)
+    if chat.busy:
+        took = duration(waiting_ms) if waiting_ms is not None else ""
+        return fit(((" ", ""), mark("running"), (f" answering {took}", "running"), ("   esc cancels", "dim")), width)
+    last, whole = chat.turns[-1], chat.usage
+    cells: list[Cell] = [(" ", "")]
+    if last.error is not None:
+        ended = "cancelled" if last.error.kind == "cancelled" else "error"
+        cells += [mark(ended), (f" {one_line(last.error.message, 200)}", "error" if ended == "error" else "")]
+    else:
+        facts = [duration(last.took_ms), f"first token {duration(last.first_token_ms)}" if last.first_token_ms else ""]
+        facts += [tokens(last.usage.total_tokens), cost(last.usage.cost)]
+        cells += [(glyph("passed"), "passed"), (" " + "  ".join(one for one in facts if one), "dim")]
+    end: list[Cell] = []
+    if len(chat.turns) > 1:
+        sums = [f"{len(chat.turns)} turns", tokens(whole.total_tokens), cost(whole.cost)]
+        end = [("all: " + "  ".join(one for one in sums if one), "dim"), (" ", "")]
+    return spread(cells, end, width)
+
+
+def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
+    """What is wrong in agents.yaml."""
+    from agenteval_tui.text.problems import AgentevalError
+
+    lines: list[Line] = []
+    for one in problems[:3]:
+        place = f"{one.file}:{one.line}:{one.column}"
+        error = AgentevalError(one.message, where=place, mend=one.fix or "")
+        lines += [((" ", ""), *line) for line in error_lines(error, width - 1)]
+    if len(problems) > 3:
+        lines.append(((f" … and {len(problems) - 3} more", "error"),))
+    return lines
+
+
+def _words(one: Configured) -> str:
+    return " ".join((one.name, one.kind, one.address, one.suite, one.file.name, one.about)).casefold()

@@ -1,0 +1,95 @@
+"""The fields of the plan dialog: from what a person wrote to the options of a plan, with what is wrong by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.plan import PlanOptions
+
+CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))
+STOPS = (("yes", "as the tests say"), ("no", "never"))
+NO = "\x1f"
+"""The choice for none: no name is this."""
+
+
+def read_options(
+    values: Mapping[str, str], base: PlanOptions, default_agent: str
+) -> tuple[PlanOptions | None, dict[str, str]]:
+    """(the options, {}) or (None, what is wrong by field). `default_agent`: the A of an A/B comparison when no agent is
+    chosen; "" when the suites have several."""
+    problems: dict[str, str] = {}
+
+    def whole(name: str) -> int | None:
+        text = values.get(name, "").replace("_", "").replace(",", "")
+        if not text:
+            return None
+        if not text.isdecimal() or int(text) < 1:
+            problems[name] = "a whole number, 1 or more"
+            return None
+        return int(text)
+
+    def dollars(name: str) -> float | None:
+        text = values.get(name, "").lstrip("$").strip()
+        if not text:
+            return None
+        try:
+            amount = float(text)
+        except ValueError:
+            amount = -1.0
+        if not 0 < amount < 1e9:
+            problems[name] = "an amount in US dollars, as 0.50"
+            return None
+        return amount
+
+    agent = values.get("agent") or None
+    variation = None if values.get("variation", NO) == NO else values["variation"]
+    second = "" if values.get("ab", NO) == NO else values["ab"]
+    ab: tuple[str, ...] = ()
+    if second:
+        first = agent or default_agent
+        if not first:
+            problems["ab"] = "choose the first agent above"
+        elif first == second:
+            problems["ab"] = "that is the agent above"
+        ab = (first, second)
+    made = replace(
+        base,
+        repeat=whole("repeat"),
+        sample=whole("sample"),
+        concurrency=whole("concurrency"),
+        max_cost=dollars("max_cost"),
+        max_tokens=whole("max_tokens"),
+        max_seconds=whole("max_seconds"),
+        agent=None if ab else agent,
+        variation=variation,
+        ab=ab,
+        cache=values.get("cache", base.cache),
+        early_stop=values.get("stop", "yes") != "no",
+    )
+    return (None if problems else made), problems
+
+
+def field_of(message: str) -> str:
+    """The field that an error of planning is about; "" for none of them."""
+    text = message.casefold()
+    for word, name in (
+        ("a/b", "ab"),
+        ("variation", "variation"),
+        ("sample", "sample"),
+        ("repeat", "repeat"),
+        ("concurrency", "concurrency"),
+        ("max_cost", "max_cost"),
+        ("no agent", "agent"),
+    ):
+        if word in text:
+            return name
+    return ""
+
+
+def default_agent(agents: Sequence[str]) -> str:
+    """The agent of tests that all have the same one."""
+    named = dict.fromkeys(agents)
+    return next(iter(named)) if len(named) == 1 else ""

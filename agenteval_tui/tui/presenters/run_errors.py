@@ -1,0 +1,104 @@
+"""The errors of an execution, grouped by kind and agent: how many, what happened, how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, spread
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.outcomes import mark
+from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.presenters.run_grid import RETRIED
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.view import ExecutionView, RunView
+
+MOST = 20_000
+"""Runs that are looked at: a key press must not wait for more."""
+
+
+@dataclass(slots=True)
+class ErrorGroup:
+    """Errors that have one agent and one message, figures in it apart. `retried`: they passed by themselves, or may."""
+
+    agent: str
+    message: str
+    mend: str
+    retried: bool
+    runs: list[str]
+    places: list[str]
+
+
+def error_groups(view: ExecutionView) -> list[ErrorGroup]:
+    """What ended runs first, most frequent first; then what was tried again."""
+    groups: dict[tuple[str, str, bool], ErrorGroup] = {}
+
+    def add(run: RunView, message: str, mend: str, retried: bool) -> None:
+        key = (run.ref.agent, _shape(message), retried)
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = ErrorGroup(run.ref.agent, message, mend, retried, [], [])
+        group.mend = group.mend or mend
+        if not group.runs or group.runs[-1] != run.ref.run:
+            group.runs.append(run.ref.run)
+            group.places.append(_place(run))
+
+    for run in _erring(view):
+        if run.status == "error":
+            add(run, run.error or _why(run), run.mend, False)
+        for message in run.retries:
+            add(run, message, "", True)
+    return sorted(groups.values(), key=lambda one: (one.retried, -len(one.runs)))
+
+
+def group_line(group: ErrorGroup, width: int) -> Line:
+    """A row of the list: how often, on which agent, what."""
+    sign = RETRIED if group.retried else mark("error")
+    words = "tried again" if group.retried else "ended in an error"
+    start: list[Cell] = [(" ", ""), sign, (f" {len(group.runs):>4} ", "bold"), (one_line(group.message, 300), "")]
+    end = ((f"  {one_line(group.agent, 24)}", "dim"), (f"  {words} ", "dim"))
+    return spread(start, end if width >= 90 else (), width)
+
+
+def group_detail(group: ErrorGroup, width: int) -> list[Line]:
+    """The whole message, the remedy, the runs."""
+    sign = "tried again" if group.retried else "ended in an error"
+    lines: list[Line] = [
+        fit(((one_line(group.agent, 60), "bold"), (f"   {count(len(group.runs), 'run')} {sign}", "dim")), width)
+    ]
+    lines += paragraph(group.message, width)
+    if group.mend:
+        lines += [(), (("Remedy", "accent"),), *paragraph(group.mend, width)]
+    lines.append(())
+    shown = group.places[:5]
+    more = len(group.places) - len(shown)
+    lines += paragraph(", ".join(shown) + (f" and {more} more" if more else ""), width, "dim")
+    return lines
+
+
+def _erring(view: ExecutionView) -> Iterable[RunView]:
+    for number, run in enumerate(view.runs.values()):
+        if number >= MOST and len(view.runs) > MOST:
+            # Of a huge execution: those that did not pass, which are known.
+            yield from (view.runs[one] for one in view.failures[:MOST] if view.runs[one].status == "error")
+            return
+        if run.status == "error" or run.retries:
+            yield run
+
+
+def _why(run: RunView) -> str:
+    return "; ".join(f"{name}: {why}" for name, why in run.failed) or "no reason was given"
+
+
+def _place(run: RunView) -> str:
+    ref = run.ref
+    variation = f" · {one_line(ref.variation, 24)}" if ref.variation else ""
+    return f"{one_line(ref.test, 40)}{variation}{f' #{ref.row}' if ref.row else ''} run {ref.repetition}"
+
+
+def _shape(message: str) -> str:
+    """The message without its figures: "12.3 s" and "12.4 s" are one error."""
+    return "".join("0" if char.isdigit() else char for char in message[:200])

@@ -1,0 +1,192 @@
+"""The cells of an execution: a row a test (in one variation, on one row of a dataset), a cell a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
+from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.view import ExecutionView, RunView
+
+RETRIED = ("↻" if UNICODE else "r", "error")
+CACHED = ("=", "dim")
+LEAST_CELLS = 6
+_SUMMED = ("passed", "failed", "error", "cancelled", "skipped", "needs_review", "running")
+
+
+class RunGrid:
+    """A row source for the virtual list. `column` is the chosen cell of the cursor's row.
+
+    Runs are grouped by test, variation and dataset row, in the order of the plan. `note` keeps count of what changed,
+    so that no repaint looks at more runs than are seen.
+    """
+
+    def __init__(self, view: ExecutionView) -> None:
+        self.view = view
+        self.column = 0
+        self.groups: list[list[str]] = []
+        self.row_of: dict[str, int] = {}
+        self.flying: dict[str, None] = {}
+        """The runs at work, in the order in which they began."""
+        self.marked: dict[str, int] = {"retried": 0, "cached": 0, "skipped": 0}
+        """How many runs bear which sign."""
+        self._place: dict[str, int] = {}
+        self._known: dict[str, tuple[str, bool, bool]] = {}
+        self._tallies: list[dict[str, int]] = []
+        self._names: list[str] = []
+        places: dict[tuple[str, str, int, int], int] = {}
+        for run in view.runs.values():
+            ref = run.ref
+            # Two suites may have a test of the same id: its repetitions begin anew.
+            again = 0
+            place = places.setdefault((ref.test, ref.variation, ref.row, again), len(self.groups))
+            while place < len(self.groups) and ref.repetition <= self._repetition(place):
+                again += 1
+                place = places.setdefault((ref.test, ref.variation, ref.row, again), len(self.groups))
+            if place == len(self.groups):
+                self.groups.append([])
+                self._tallies.append({})
+                self._names.append(_name(run))
+            self._place[ref.run] = len(self.groups[place])
+            self.groups[place].append(ref.run)
+            self.row_of[ref.run] = place
+            self.note(ref.run)
+        self.name_width = max(map(len, self._names), default=0)
+
+    def _repetition(self, place: int) -> int:
+        return self.view.runs[self.groups[place][-1]].ref.repetition
+
+    def note(self, run_id: str) -> None:
+        """This run changed."""
+        run = self.view.runs.get(run_id)
+        if run is None:
+            return
+        now = (run.status, run.attempt > 1, run.cached)
+        before = self._known.get(run_id)
+        if before == now:
+            return
+        self._known[run_id] = now
+        tally = self._tallies[self.row_of[run_id]]
+        if before is not None:
+            tally[_summed(before[0])] -= 1
+        tally[_summed(now[0])] = tally.get(_summed(now[0]), 0) + 1
+        if run.status in ("running", "grading"):
+            self.flying[run_id] = None
+        else:
+            self.flying.pop(run_id, None)
+        for name, is_so, was in (
+            ("retried", now[1], before is not None and before[1]),
+            ("cached", now[2], before is not None and before[2]),
+            ("skipped", now[0] == "skipped", before is not None and before[0] == "skipped"),
+        ):
+            self.marked[name] += is_so - was
+
+    def note_all(self) -> None:
+        """Anything may have changed: a snapshot came."""
+        for run in self.view.runs:
+            self.note(run)
+
+    def chosen(self, row: int) -> str:
+        """The run id of the chosen cell in `row`; "" when there is none."""
+        if not 0 <= row < len(self.groups):
+            return ""
+        runs = self.groups[row]
+        return runs[min(self.column, len(runs) - 1)]
+
+    def column_of(self, run: str) -> int:
+        """The cell that a run has in its row."""
+        return self._place.get(run, 0)
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.groups)
+
+    def key(self, index: int) -> str:
+        """What the row is: its first run."""
+        return self.groups[index][0]
+
+    def index_of(self, key: str) -> int | None:
+        """The row with a run."""
+        return self.row_of.get(key)
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """The test's name and a sign a run; the chosen one in brackets where the cursor is.
+
+        Where not all runs have room, what became of all of them stands at the end.
+        """
+        names = min(self.name_width, max(width // 2, 12))
+        cells: list[Cell] = [(" ", ""), (left(self._names[index], names), ""), (" ", "")]
+        runs = self.groups[index]
+        room = max((width - names - 3) // 2, LEAST_CELLS)
+        end: tuple[Cell, ...] = ()
+        if len(runs) > room:
+            end = self._sums(index)
+            room = max((width - names - 4 - width_of(end)) // 2, LEAST_CELLS)
+        chosen = min(self.column, len(runs) - 1) if focused else -1
+        first = max(0, min(chosen - room // 2, len(runs) - room)) if focused else 0
+        if first:
+            cells[-1] = ("…" if UNICODE else "<", "dim")
+        for number in range(first, min(first + room, len(runs))):
+            run = self.view.runs[runs[number]]
+            sign, style = _sign(run)
+            if number == chosen:
+                cells += [("[", "bold accent"), (sign, style), ("]", "bold accent")]
+            else:
+                after_chosen = chosen >= 0 and number == chosen + 1
+                before = ("", "") if after_chosen else self._before(runs, number, first)
+                cells += [before, (sign, style)]
+        if runs and chosen != min(first + room, len(runs)) - 1:
+            cells.append(_extra(self.view.runs[runs[min(first + room, len(runs)) - 1]]))
+        return fit((*cells, *end), width)
+
+    def _before(self, runs: list[str], number: int, first: int) -> Cell:
+        """What stands between two cells: the sign of the one before, or a space."""
+        return _extra(self.view.runs[runs[number - 1]]) if number > first else (" ", "")
+
+    def _sums(self, index: int) -> tuple[Cell, ...]:
+        tally = self._tallies[index]
+        cells: list[Cell] = [(" ", ""), (f" {len(self.groups[index])}:", "dim")]
+        for status in _SUMMED:
+            if tally.get(status):
+                sign, style = mark(status)
+                cells.append((f" {sign} {tally[status]}", style))
+        return tuple(cells)
+
+
+def legend(grid: RunGrid, width: int) -> Line:
+    """The signs beside cells in words, as far as there are any; () else."""
+    cells: list[Cell] = []
+    for name, (sign, style) in (("retried", RETRIED), ("cached", CACHED), ("skipped", mark("skipped"))):
+        if grid.marked[name]:
+            cells += [("  " if cells else " ", ""), (sign, style), (f" {name} {grid.marked[name]}", "dim")]
+    return fit(cells, width)
+
+
+def _sign(run: RunView) -> Cell:
+    if run.status in ("running", "grading") and run.retry_in_s is not None:
+        return RETRIED
+    return mark(run.status) if glyph(run.status).strip() else ("?", "dim")
+
+
+def _extra(run: RunView) -> Cell:
+    """The sign behind a cell: tried again, or answered by the cache."""
+    if run.cached:
+        return CACHED
+    return RETRIED if run.attempt > 1 else (" ", "")
+
+
+def _summed(status: str) -> str:
+    return "running" if status == "grading" else status
+
+
+def _name(run: RunView) -> str:
+    ref = run.ref
+    name = one_line(ref.test, 60)
+    if ref.variation:
+        name += f" · {one_line(ref.variation, 24)}"
+    if ref.row:
+        name += f" #{ref.row}"
+    return name

@@ -1,0 +1,151 @@
+"""What a run says, as lines: text, reasoning, tools, later turns; retries, errors, criteria that fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.transcripts.codec import arguments_text
+from agenteval_tui.transcripts.tool_text import argument_text
+from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
+from agenteval_tui.tui.presenters.paragraphs import LABEL, labelled, within
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.events import StreamPart
+    from agenteval_tui.runs.view import RunView
+    from agenteval_tui.transcripts.model import Transcript
+
+RESULT_LINES = 4
+PARTS = 50
+"""Parts of a stored transcript that are shown: as many as of one that streams."""
+
+
+class RunStream:
+    """The lines of the chosen run. Parts that did not change since the last time are not laid out again."""
+
+    def __init__(self) -> None:
+        self._laid: dict[int, tuple[StreamPart, list[Line]]] = {}
+        self._width = 0
+
+    def lines(self, run: RunView, width: int, stored: Sequence[StreamPart] = (), margin: int = 1) -> list[Line]:
+        """The transcript as far as it streamed, then what went wrong. `stored` are its parts out of the history, for a
+        run that ended and of which the view has dropped them. Each line begins with `margin` empty cells."""
+        if width != self._width:
+            self._laid, self._width = {}, width
+        inner, space = width - margin, (" " * margin, "")
+        parts = stored[-PARTS:] or run.parts
+        dropped = len(stored) - len(parts) if stored else run.dropped
+        lines: list[Line] = []
+        if dropped:
+            note = f"… {count(dropped, 'earlier part')}; enter opens the whole transcript"
+            lines.append(fit((space, (note, "dim")), width))
+        kept: dict[int, tuple[StreamPart, list[Line]]] = {}
+        for part in parts:
+            known = self._laid.get(id(part))
+            if known is None:
+                known = (part, [(space, *line) for line in within(_part(part, inner), inner)])
+            kept[id(part)] = known
+            lines += known[1]
+        self._laid = kept
+        if not run.ended and run.status == "running" and run.parts and run.parts[-1].kind == "text":
+            cursor = ("▌" if UNICODE else "_", "running")
+            if width_of(lines[-1]) < width:
+                lines[-1] = (*lines[-1], cursor)
+            else:
+                lines.append((space, cursor))
+        lines += [(space, *line) for line in within(_ending(run, inner), inner)]
+        return lines
+
+
+def _ending(run: RunView, width: int) -> list[Line]:
+    lines: list[Line] = []
+    for message in run.retries:
+        lines += [(), *labelled("attempt", f"failed: {message}", width, label_style="error", style="")]
+    if run.retry_in_s is not None:
+        lines.append(fit(((f"trying again in {run.retry_in_s:.1f} s", "dim"),), width))
+    if run.error:
+        lines += [(), *labelled(f"{glyph('error')} error", run.error, width, label_style="error", style="")]
+        if run.mend:
+            lines += labelled("remedy", run.mend, width, label_style="accent", style="")
+    if run.failed:
+        lines.append(())
+        for name, why in run.failed:
+            lines += labelled(f"{glyph('failed')} fails", f"{name}: {why}", width, label_style="failed", style="")
+    if run.cached:
+        lines += [(), *labelled("cached", "The answer was in the history; no agent was asked.", width, style="dim")]
+    if run.status == "skipped":
+        lines += labelled("skipped", "Not needed: the test's pass rate was decided.", width, style="dim")
+    return lines
+
+
+def parts_of(transcript: Transcript) -> list[StreamPart]:
+    """A stored transcript as the parts that streamed: for runs that ended long ago."""
+    from agenteval_tui.runs.events import StreamPart
+
+    parts: list[StreamPart] = []
+    answered = False
+    for message in transcript.messages:
+        if message.role == "user" and answered:
+            parts.append(StreamPart("user", message.content))
+        if message.role != "assistant":
+            continue
+        answered = True
+        if message.reasoning:
+            parts.append(StreamPart("reasoning", message.reasoning))
+        if message.content:
+            parts.append(StreamPart("text", message.content))
+        for index in message.tool_calls:
+            call = transcript.tool_calls[index]
+            parts.append(
+                StreamPart(
+                    "tool",
+                    key=index,
+                    name=call.name,
+                    arguments=arguments_text(call),
+                    result=call.result or "",
+                    done=call.result is not None,
+                    error=call.status == "error",
+                )
+            )
+    return parts
+
+
+def _part(part: StreamPart, width: int) -> list[Line]:
+    cut = "… " if part.cut else ""
+    if part.kind == "user":
+        return labelled("user", cut + part.text, width, label_style="role-user", style="")
+    if part.kind == "text":
+        return labelled("assistant", cut + part.text, width, label_style="role-assistant", style="")
+    if part.kind == "reasoning":
+        return labelled("reasoning", cut + part.text, width, label_style="reasoning", style="reasoning")
+    sign = "▸" if UNICODE else ">"
+    state: Cell = ("", "") if part.done else ("  …", "running")
+    head: Line = ((left(f"tool {sign}", LABEL), "role-tool"), (one_line(part.name), "bold"), state)
+    lines: list[Line] = [fit(head, width)]
+    for name, value in _arguments(part.arguments):
+        lines.append(fit(((" " * LABEL, ""), (f"{name} = ", "json-key"), (value, "json-string")), width))
+    if part.done:
+        back = "◂" if UNICODE else "<"
+        result = labelled(
+            f"   {back}", part.result, width, label_style="error" if part.error else "role-tool", style="dim"
+        )
+        lines += result[:RESULT_LINES]
+        if len(result) > RESULT_LINES:
+            lines.append(((" " * LABEL, ""), (f"… {len(result) - RESULT_LINES} more lines", "dim")))
+    return lines
+
+
+def _arguments(text: str) -> list[tuple[str, str]]:
+    if not text:
+        return []
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return [("arguments (not JSON)", one_line(text, 400))]
+    if not isinstance(value, dict):
+        return [("arguments", one_line(text, 400))]
+    return [(one_line(str(name), 60), f'"{one_line(argument_text(item), 400)}"') for name, item in value.items()]

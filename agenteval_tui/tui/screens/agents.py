@@ -1,0 +1,437 @@
+"""The Agents screen: what is configured and from where, whether it is there, and a conversation to try a prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize, ScreenResume, ScreenSuspend
+from textual.timer import Timer
+from textual.widgets import Input
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line
+from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.interface import CheckReport
+    from agenteval_tui.runs.chat import Conversation
+    from agenteval_tui.runs.configured import Configured
+    from agenteval_tui.runs.trusting import Need
+    from agenteval_tui.text.problems import Problem
+
+REPAINT_SECONDS = 0.1
+AT_ONCE = 8
+"""Agents that are checked at the same time."""
+
+
+class AgentsScreen(FrameScreen):
+    """A list of agents; the chosen one in full; the conversation with it."""
+
+    SCOPE = "agents"
+    CSS_PATH = "agents.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("agents"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._all: list[Configured] = []
+        self._problems: Sequence[Problem] = ()
+        self._rows: AgentRows | None = None
+        self._query = ""
+        self._reports: dict[str, CheckReport | None] = {}
+        self._keys: dict[str, list[tuple[str, bool]]] = {}
+        self._chats: dict[str, Conversation] = {}
+        self._shown: Conversation | None = None
+        self._asked_at: dict[str, float] = {}
+        self._allowed: set[str] = set()  # agents whose programs may run until the app ends
+        self._timer: Timer | None = None
+        self._changed = False
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield LineBlock(self._problem_lines, id="problems")
+                yield Input(placeholder="filter: any word of an agent", id="filter", classes="filter")
+                yield VirtualList(id="agents")
+                yield LinesView(id="detail")
+            with Vertical(id="right"):
+                yield LineBlock(id="with")
+                yield TranscriptView(id="chat", empty=self._no_chat())
+                yield LineBlock(id="status")
+                yield Input(placeholder="ask something; enter sends", id="prompt", classes="filter")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self.query_one("#filter", Input).display = False
+        agents = self.query_one("#agents", VirtualList)
+        agents.set_empty([(("  Reading the agents …", "dim"),)])
+        agents.focus()
+        self._timer = self.set_interval(REPAINT_SECONDS, self._tick, pause=True)
+        self._show_chat()
+        self.action_reload()
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self._rows is not None:
+            self.action_reload()
+            self._touch()
+
+    def on_screen_suspend(self, event: ScreenSuspend) -> None:
+        """Nobody looks; answers come in all the same."""
+        if self._timer is not None:
+            self._timer.pause()
+
+    async def on_unmount(self) -> None:
+        for chat in self._chats.values():
+            await chat.close()
+
+    # What is shown
+
+    def action_reload(self) -> None:
+        """Read the agents again; the cursor stays."""
+        self.ask(self.agenteval.session.agents, self._show_agents, group="agents", failed=self._show_failure)
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
+        self._rows = None
+        view = self.query_one("#agents", VirtualList)
+        view.set_empty([(), *(((" ", ""), *line) for line in lines)])
+        view.set_source(AgentRows((), self._reports))
+
+    def _show_agents(self, found: tuple[list[Configured], list[Problem]]) -> None:
+        from agenteval_tui.suites.environment import environment_for
+
+        before = {one.key: one.config for one in self._all}
+        self._all, self._problems = found
+        for one in self._all:
+            if before.get(one.key, one.config) != one.config:
+                # Another configuration is another agent: what was found out about the old one does not hold.
+                self._reports.pop(one.key, None)
+                self._drop_chat(one.key)
+            try:
+                self._keys[one.key] = one.keys(environment_for(one.base_dir))
+            except AgentevalError:
+                self._keys[one.key] = one.keys({})
+        self.query_one("#problems", LineBlock).show(self._problem_lines)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        view = self.query_one("#agents", VirtualList)
+        keep = view.cursor_key
+        self._rows = AgentRows(self._all, self._reports, self._query)
+        view.set_empty(self._empty())
+        view.set_source(self._rows, keep_key=keep)
+        self.retitle()
+        self._show_one()
+
+    def _drop_chat(self, key: str) -> None:
+        chat = self._chats.pop(key, None)
+        if chat is not None:
+            self.workers.cancel_group(self, f"chat-{key}")
+            self.run_worker(chat.close(), group="close", exit_on_error=False)
+
+    def _empty(self) -> list[Line]:
+        if self._query:
+            return [(), (("  No agent matches the filter.", ""),), (("  esc clears it.", "dim"),)]
+        return [
+            (),
+            (("  No agents are configured.", ""),),
+            (("  Write `agents:` into a suite, or into agents.yaml in the configuration folder", "dim"),),
+            (("  (`agenteval doctor` says where that is).", "dim"),),
+        ]
+
+    @staticmethod
+    def _no_chat() -> list[Line]:
+        return [
+            (),
+            (("  A place to try a prompt.", ""),),
+            (("  Nothing is stored; t makes a test of the conversation.", "dim"),),
+        ]
+
+    @property
+    def _one(self) -> Configured | None:
+        index = self.query_one("#agents", VirtualList).cursor
+        rows = self._rows.agents if self._rows is not None else []
+        return rows[index] if 0 <= index < len(rows) else None
+
+    def _show_one(self) -> None:
+        one = self._one
+        view = self.query_one("#detail", LinesView)
+        if one is None:
+            view.show(lambda width: [])
+        else:
+            keys = self._keys.get(one.key, [])
+            view.show(lambda width: [((" ", ""), *line) for line in agent_lines(one, self._reports, keys, width - 1)])
+        self._show_chat()
+
+    def _show_chat(self) -> None:
+        one = self._one
+        chat = self._chats.get(one.key) if one is not None else None
+        view = self.query_one("#chat", TranscriptView)
+        if chat is not self._shown or chat is None:
+            self._shown = chat
+            view.show_transcript(chat.transcript if chat is not None else Transcript())
+            view.action_last()
+        self.query_one("#with", LineBlock).show(lambda width: [chat_heading(one, chat, width)])
+        self._show_status()
+
+    def _show_status(self) -> None:
+        one, chat = self._one, self._shown
+        began = self._asked_at.get(one.key) if one is not None else None
+        waiting = (time.monotonic() - began) * 1000 if began is not None else None
+        self.query_one("#status", LineBlock).show(lambda width: [chat_status(chat, waiting, width)])
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        if self._rows is None:
+            return (), ()
+        shown = f"{self._rows.count()} of " if self._query else ""
+        well = sum(report is not None and report.ok for report in self._reports.values())
+        checked = sum(report is not None for report in self._reports.values())
+        left: Line = ((f"checked {checked}, well {well}", "dim"),) if checked else ()
+        return left, ((f"{shown}{count(len(self._all), 'agent')}", "dim"),)
+
+    def _problem_lines(self, width: int) -> list[Line]:
+        return problem_lines(self._problems, width)
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Another agent."""
+        self._show_one()
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter or a click on the chosen agent."""
+        self.action_chat()
+
+    # Checks
+
+    def action_check(self) -> None:
+        one = self._one
+        if one is not None:
+            self._check([one])
+
+    def action_check_all(self) -> None:
+        if self._rows is not None and self._rows.agents:
+            self._check(self._rows.agents)
+
+    def _check(self, agents: Iterable[Configured]) -> None:
+        wanted = [one for one in agents if self._reports.get(one.key, True) is not None]
+        self._permitted(wanted, "check this", lambda: self._begin_checks(wanted))
+
+    def _begin_checks(self, agents: Sequence[Configured]) -> None:
+        room = asyncio.Semaphore(AT_ONCE)
+        for one in agents:
+            self._reports[one.key] = None
+            self.run_worker(self._check_one(one, room), group=f"check-{one.key}", exclusive=True, exit_on_error=False)
+        self._refresh_agents()
+
+    async def _check_one(self, one: Configured, room: asyncio.Semaphore) -> None:
+        from agenteval_tui.runs.configured import check
+
+        try:
+            async with room:
+                self._reports[one.key] = await check(one, thorough=True)
+        finally:
+            if self._reports.get(one.key, True) is None:
+                del self._reports[one.key]
+            if self.is_attached:
+                self._refresh_agents()
+
+    def _refresh_agents(self) -> None:
+        self.query_one("#agents", VirtualList).refresh_rows()
+        self.retitle()
+        self._show_one()
+
+    def _permitted(self, agents: Sequence[Configured], doing: str, then: Callable[[], None]) -> None:
+        """Go on when programs of these agents may run; ask where that is not known."""
+        asking = [one for one in agents if one.key not in self._allowed and one.executes()]
+        if not asking:
+            then()
+            return
+
+        def look() -> list[tuple[Need, str]]:
+            from agenteval_tui.runs.configured import distrusted
+
+            found: dict[str, tuple[Need, str]] = {}
+            for one in asking:
+                for need, reason in distrusted(one):
+                    known = found.get(str(need.folder))
+                    what = (*known[0].what, *need.what) if known is not None else need.what
+                    found[str(need.folder)] = (type(need)(need.folder, tuple(dict.fromkeys(what))), reason)
+            return list(found.values())
+
+        def answer(refused: list[tuple[Need, str]]) -> None:
+            from agenteval_tui.tui.screens.trust import Asked
+
+            def allowed() -> None:
+                self._allowed.update(one.key for one in asking)
+                then()
+
+            if refused:
+                asked = [Asked(need.folder, reason, need.what) for need, reason in refused]
+                self.agenteval.ask_trust(asked, doing, allowed)
+            else:
+                allowed()
+
+        self.ask(look, answer, group="trust")
+
+    # The conversation
+
+    def action_chat(self) -> None:
+        if self._one is None:
+            return
+        self.add_class("show-chat")
+        self.query_one("#prompt", Input).focus()
+
+    def _send(self, text: str) -> None:
+        one = self._one
+        if one is None or not text.strip():
+            return
+        chat = self._chats.get(one.key)
+        if chat is not None and chat.busy:
+            self.agenteval.say("The agent is still answering; esc cancels that.")
+            return
+        self._permitted([one], "ask this agent", lambda: self._ask(one, text))
+
+    def _ask(self, one: Configured, text: str) -> None:
+        from agenteval_tui.runs.chat import Conversation
+
+        chat = self._chats.get(one.key)
+        if chat is None:
+            session = self.agenteval.session
+            chat = self._chats[one.key] = Conversation(one, store=lambda: session.store)
+        box = self.query_one("#prompt", Input)
+        if box.value == text:
+            box.value = ""
+        self._asked_at[one.key] = time.monotonic()
+        self._show_chat()
+        self.run_worker(self._talk(one, chat, text), group=f"chat-{one.key}", exclusive=True, exit_on_error=False)
+        self._touch()
+
+    async def _talk(self, one: Configured, chat: Conversation, text: str) -> None:
+        try:
+            await chat.say(text, self._touch)
+        except AgentevalError as error:
+            # It can't be made at all: the detail pane is where its configuration is.
+            self.agenteval.say_error(error)
+        finally:
+            self._asked_at.pop(one.key, None)
+            self._touch()
+
+    def _touch(self) -> None:
+        """Something of a conversation changed: painted with the next tick."""
+        self._changed = True
+        if self._timer is not None and self.is_current:
+            self._timer.resume()
+
+    def _tick(self) -> None:
+        if not self.is_current:
+            return
+        changed, self._changed = self._changed, False
+        chat = self._shown
+        if changed:
+            if chat is not None:
+                self.query_one("#chat", TranscriptView).update(chat.transcript)
+            self._show_chat()
+        elif chat is not None and chat.busy:
+            self._show_status()
+        elif self._timer is not None:
+            self._timer.pause()
+
+    def action_forget(self) -> None:
+        one = self._one
+        chat = self._chats.get(one.key) if one is not None else None
+        if one is None or chat is None:
+            return
+        if chat.busy:
+            self.workers.cancel_group(self, f"chat-{one.key}")
+        self._drop_chat(one.key)
+        self._show_chat()
+
+    def action_make_test(self) -> None:
+        from agenteval_tui.runs.chat import drafted_test
+        from agenteval_tui.tui.screens.make_test import MakeTestScreen
+
+        one = self._one
+        chat = self._chats.get(one.key) if one is not None else None
+        if chat is None or chat.busy:
+            self.agenteval.say("Ask the agent something first: the conversation becomes the test.")
+            return
+        try:
+            drafted_test("draft", "draft", chat)
+        except AgentevalError as error:
+            self.agenteval.say_error(error)
+            return
+
+        def made(written: tuple[str, str] | None) -> None:
+            if written is not None:
+                self.agenteval.show_test(*written)
+                self.agenteval.say(f"Added test {written[1]}. Its criteria are a start: r runs it, e edits them.")
+
+        self.app.push_screen(MakeTestScreen(chat), made)
+
+    # Keys
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter: send what was written, or go to what was found."""
+        if event.input.id == "prompt":
+            self._send(event.value)
+        else:
+            self.query_one("#agents", VirtualList).focus()
+            event.input.display = bool(event.value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter filters."""
+        if event.input.id == "filter":
+            self._query = event.value
+            self._arrange()
+
+    def action_filter(self) -> None:
+        box = self.query_one("#filter", Input)
+        box.display = True
+        self.remove_class("show-chat")
+        box.focus()
+
+    def action_next_pane(self) -> None:
+        order = [self.query_one(f"#{name}") for name in ("agents", "detail", "chat", "prompt")]
+        now = next((place for place, pane in enumerate(order) if pane.has_focus), -1)
+        pane = order[(now + 1) % len(order)]
+        self.set_class(pane.id in ("chat", "prompt"), "show-chat")
+        pane.focus()
+
+    def action_open_editor(self) -> None:
+        one = self._one
+        if one is not None:
+            self.agenteval.open_editor(one.file, one.line)
+            self.action_reload()
+
+    def step_back(self) -> bool:
+        one, box = self._one, self.query_one("#filter", Input)
+        chat = self._shown
+        if chat is not None and chat.busy and one is not None:
+            self.workers.cancel_group(self, f"chat-{one.key}")
+        elif self.query_one("#prompt", Input).has_focus or self.has_class("show-chat"):
+            self.remove_class("show-chat")
+            self.query_one("#agents", VirtualList).focus()
+        elif box.display:
+            box.value = ""
+            box.display = False
+            self.query_one("#agents", VirtualList).focus()
+        else:
+            return False
+        return True

@@ -1,0 +1,77 @@
+"""The executions that run now, to choose which one to watch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.tui.lines import Line, fit, spread
+from agenteval_tui.tui.presenters.figures import age, count
+from agenteval_tui.tui.presenters.outcomes import mark
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.client import Live
+
+
+class _Rows:
+    def __init__(self, live: Sequence[Live], watched: str, at_ms: int) -> None:
+        self._live = live
+        self._watched = watched
+        self._at_ms = at_ms
+
+    def count(self) -> int:
+        return len(self._live)
+
+    def key(self, index: int) -> str:
+        return self._live[index].execution
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        one = self._live[index]
+        here = "watched  " if one.execution == self._watched else ""
+        end = ((f"  {here}", "accent"), (age(one.started_ms, self._at_ms), "dim"), (f"  {one.execution[-8:]} ", "dim"))
+        return spread(((" ", ""), mark("running"), (" ", ""), (one_line(one.title, 200), "")), end, width)
+
+
+class ExecutionsScreen(ModalScreen[str]):
+    """Dismissed with the id of the execution to watch, or "" for none."""
+
+    CSS_PATH = "executions.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,w", "dismiss('')", "close", show=False)]
+
+    def __init__(self, live: Sequence[Live], watched: str) -> None:
+        """`watched`: the one that is watched now; "" for none."""
+        super().__init__()
+        self._live = tuple(live)
+        self._rows = _Rows(live, watched, now_ms())
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(
+                lambda width: [fit(((f"{count(len(self._live), 'execution')} running", "bold"),), width), ()], id="head"
+            )
+            yield VirtualList(self._rows, id="executions")
+            yield LineBlock(
+                lambda width: [
+                    (),
+                    fit((("enter", "bold accent"), (" watch   ", ""), ("esc", "bold accent"), (" close", "")), width),
+                ],
+                id="foot",
+            )
+
+    def on_mount(self) -> None:
+        rows = self.query_one("#executions", VirtualList)
+        rows.styles.height = min(len(self._live), 12)
+        rows.focus()
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Watch this one."""
+        self.dismiss(event.key)

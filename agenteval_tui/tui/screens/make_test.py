@@ -1,0 +1,123 @@
+"""A conversation becomes a test: its name, and the suite's file that it is written to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.chat import Conversation
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.app import AgentevalApp
+
+NAME = 60
+
+
+class MakeTestScreen(ModalScreen["tuple[str, str] | None"]):
+    """Dismissed with (the suite's key, the test's id) when the test is written, or None."""
+
+    CSS_PATH = "make_test.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, chat: Conversation) -> None:
+        super().__init__()
+        self._chat = chat
+        self._suites: list[LoadedSuite] = []
+        self._error: AgentevalError | None = None
+
+    def compose(self) -> ComposeResult:
+        first = next((one.text for one in self._chat.turns if one.error is None), "")
+        fields = [
+            Field("suite", "suite", choices=(("", "reading the suites …"),)),
+            Field("name", "name", one_line(first, NAME), hint="what is tested"),
+            Field("id", "id", placeholder="made from the name"),
+        ]
+        with Vertical(id="sheet"):
+            yield LineBlock(lambda width: [fit((("Make a test of this conversation", "bold"),), width), ()], id="head")
+            yield Form(fields, id="fields")
+            yield LineBlock(self._estimate_lines, id="estimate")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+        self.run_worker(self._read(), group="suites", exit_on_error=False)
+
+    async def _read(self) -> None:
+        try:
+            found = await asyncio.to_thread(self._app.session.suites)
+        except AgentevalError as error:
+            self._complain(error)
+            return
+        # A suite that can't be read can't be added to.
+        self._suites = [one for one in found if one.suite is not None and one.whole]
+        own = str(self._chat.configured.file.resolve())
+        self._suites.sort(key=lambda one: one.key != own)
+        choices = [(one.key, f"{one.suite.name if one.suite else ''}  {one.path.name}") for one in self._suites]
+        self.query_one(Form).offer("suite", choices or [("", "there is no suite")])
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        self._complain(None)
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Write it."""
+        form = self.query_one(Form)
+        values = form.values()
+        problems = {}
+        if not values["name"]:
+            problems["name"] = "a name is needed"
+        if not values["suite"]:
+            problems["suite"] = "there is no suite to write to: `agenteval init` makes one"
+        form.complain(problems)
+        if not problems:
+            self.run_worker(self._write(values), group="write", exclusive=True, exit_on_error=False)
+
+    async def _write(self, values: dict[str, str]) -> None:
+        suite = next(one for one in self._suites if one.key == values["suite"])
+        write = self._app.session.add_test
+        try:
+            saved, test = await asyncio.to_thread(write, suite.path, values["id"], values["name"], self._chat)
+        except AgentevalError as error:
+            self._complain(error)
+            return
+        self.dismiss((saved.key, test))
+
+    def _complain(self, error: AgentevalError | None) -> None:
+        self._error = error
+        self.query_one("#estimate", LineBlock).show(self._estimate_lines)
+
+    @property
+    def _app(self) -> AgentevalApp:
+        return cast("AgentevalApp", self.app)
+
+    def _estimate_lines(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        answered = self._chat.answered
+        asked = sum(one.error is None for one in self._chat.turns)
+        parts = [f"sends {count(asked, 'message')} to {one_line(self._chat.configured.name, 40)}"]
+        if answered.tool_calls:
+            parts.append(f"expects {count(len(answered.tool_calls), 'tool call')} as they were made")
+        if answered.final_output:
+            parts.append("expects an answer like the last one")
+        return [(), *paragraph("It " + ", ".join(parts) + ". Sharpen its criteria afterwards.", width, "dim")]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        cells: list[tuple[str, str]] = []
+        for key, what in (("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]

@@ -1,0 +1,176 @@
+"""Planning a run: how often, with which agent, within which limits; what that takes is said as it is typed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.presenters.plan_lines import expected_of, plan_lines
+from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
+from agenteval_tui.tui.presenters.run_rows import Expected
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.configured import Configured
+    from agenteval_tui.runs.estimate import Estimate
+    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.runs.trusting import Need
+    from agenteval_tui.suites.model import Suite, Test
+    from agenteval_tui.tui.app import AgentevalApp
+
+QUIET_S = 0.15
+"""So long nothing is typed before a plan is made: each takes a thread."""
+ESTIMATE_ROWS = 5
+
+
+class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
+    """Dismissed with the options and what the run is thought to take, or None."""
+
+    CSS_PATH = "plan.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, paths: Sequence[Path], base: PlanOptions, suite: Suite, tests: Sequence[Test]) -> None:
+        """`base` says which tests; `tests` are those, of `suite`."""
+        super().__init__()
+        self._paths = tuple(paths)
+        self._base = base
+        self._suite = suite
+        self._tests = tuple(tests)
+        self._default = default_agent([test.agent or suite.agent or "" for test in tests])
+        self._planned: PlanOptions | None = base
+        self._expected = Expected()
+        self._estimate: tuple[Estimate, list[tuple[Need, str]]] | None = None
+        self._error: AgentevalError | None = None
+        self._estimating = True
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield Form(self._fields(), id="fields")
+            yield LineBlock(self._estimate_lines, id="estimate")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+        self.run_worker(self._offer_agents(), group="agents", exit_on_error=False)
+        self._plan()
+
+    # What is asked
+
+    def _fields(self) -> list[Field]:
+        suite, tests = self._suite, self._tests
+        repeats = sorted({test.repeat or suite.defaults.repeat for test in tests})
+        times = f"{repeats[0]}" if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}" if repeats else "1"
+        names = dict.fromkeys(variation.name for test in tests for variation in test.variations)
+        variations = [(NO, "all")] + ([("default", "none of them"), *((name, name) for name in names)] if names else [])
+        agents = self._agent_names()
+        own = self._default or "as the tests say"
+        stops = any(test.stop or suite.defaults.stop for test in tests)
+        rows = any(test.dataset for test in tests)
+        return [
+            Field("repeat", "repeat", placeholder=times, hint="times each"),
+            Field("agent", "agent", choices=(("", own), *((name, name) for name in agents))),
+            Field("variation", "variation", choices=tuple(variations), hint="" if names else "these tests have none"),
+            Field("ab", "against (A/B)", NO, choices=((NO, "no other agent"), *((name, name) for name in agents))),
+            Field("sample", "sample", placeholder="all", hint="tests" + (" and rows" if rows else "") + ", drawn"),
+            Field("concurrency", "at once", placeholder=str(suite.defaults.concurrency or 8), hint="runs"),
+            Field("max_cost", "at most $", placeholder="no limit", hint="judges included"),
+            Field("cache", "cache", choices=CACHES, hint="answers known already"),
+            Field("stop", "stop early", choices=STOPS, hint="" if stops else "these tests say nothing of it"),
+        ]
+
+    def _agent_names(self, configured: Sequence[Configured] = ()) -> list[str]:
+        mine = [one.name for one in configured if not one.suite]
+        return list(dict.fromkeys([*self._suite.agents, *mine]))
+
+    async def _offer_agents(self) -> None:
+        """The user's own agents too; reading them takes a moment."""
+        try:
+            found, _problems = await asyncio.to_thread(self._app.session.agents)
+        except AgentevalError:
+            return  # planning says what is wrong
+        names = self._agent_names(found)
+        form = self.query_one(Form)
+        form.offer("agent", [("", self._default or "as the tests say"), *((name, name) for name in names)])
+        form.offer("ab", [(NO, "no other agent"), *((name, name) for name in names)])
+
+    # What it takes
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """Plan anew; the newest wins."""
+        self._plan()
+
+    def _plan(self) -> None:
+        form = self.query_one(Form)
+        made, problems = read_options(form.values(), self._base, self._default)
+        form.complain(problems)
+        self._planned = made
+        if made is None:
+            self.workers.cancel_group(self, "plan")
+            return
+        self._estimating = True
+        self.run_worker(self._count(made), group="plan", exclusive=True, exit_on_error=False)
+
+    async def _count(self, options: PlanOptions) -> None:
+        await asyncio.sleep(QUIET_S)
+        error: AgentevalError | None = None
+        found = None
+        try:
+            found = await asyncio.to_thread(self._app.session.preview, self._paths, options)
+        except AgentevalError as wrong:
+            error = wrong
+        self._estimating = False
+        self._estimate, self._error = found, error
+        if found is not None:
+            self._expected = expected_of(found[0])
+        where = field_of(error.what) if error is not None else ""
+        if error is not None and where:
+            self.query_one(Form).complain({where: error.what})
+        self.query_one("#estimate", LineBlock).show(self._estimate_lines)
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Start, unless something is wrong."""
+        if self._planned is None or (self._error is not None and not self._estimating):
+            self.app.bell()
+            return
+        self.dismiss((self._planned, self._expected))
+
+    # Lines
+
+    @property
+    def _app(self) -> AgentevalApp:
+        return cast("AgentevalApp", self.app)
+
+    def _head(self, width: int) -> list[Line]:
+        title = one_line(self._base.title, 60)
+        return [fit((("Plan a run  ", "bold"), (title, "accent")), width), ()]
+
+    def _estimate_lines(self, width: int) -> list[Line]:
+        lines: list[Line] = [()]
+        if self._error is not None:
+            lines += error_lines(self._error, width)[:ESTIMATE_ROWS]
+        elif self._estimate is not None:
+            estimate, refused = self._estimate
+            lines += plan_lines(estimate, refused, self._planned or self._base, width)[:ESTIMATE_ROWS]
+        else:
+            lines.append((("counting …", "dim"),))
+        # Always as high: nothing jumps while one types.
+        return [*lines, *((),) * (ESTIMATE_ROWS + 1 - len(lines))]
+
+    def _foot(self, width: int) -> list[Line]:
+        cells: list[tuple[str, str]] = []
+        for key, what in (("enter", "start"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [fit(cells, width)]

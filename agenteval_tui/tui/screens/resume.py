@@ -1,0 +1,65 @@
+"""Resuming an execution that has limits: they are for all of it, so what stopped it must be raised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.presenters.plan_options import read_options
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.plan import PlanOptions
+
+
+class ResumeScreen(ModalScreen["PlanOptions | None"]):
+    """Dismissed with the new limits, or None."""
+
+    CSS_PATH = "resume.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, limits: PlanOptions) -> None:
+        """`limits`: those that it was started with."""
+        super().__init__()
+        self._limits = limits
+
+    def compose(self) -> ComposeResult:
+        limits = self._limits
+        fields = [Field("concurrency", "at once", placeholder="as before", hint="runs")]
+        if limits.max_cost is not None:
+            fields.insert(0, Field("max_cost", "at most $", f"{limits.max_cost:g}", hint="of all, with what was used"))
+        if limits.max_tokens is not None:
+            fields.insert(0, Field("max_tokens", "at most", str(limits.max_tokens), hint="tokens of all"))
+        if limits.max_seconds is not None:
+            fields.insert(0, Field("max_seconds", "at most", f"{limits.max_seconds:g}", hint="seconds"))
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield Form(fields, id="fields")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Go on, unless something is wrong."""
+        form = self.query_one(Form)
+        made, problems = read_options(form.values(), replace(self._limits), "")
+        form.complain(problems)
+        if made is not None:
+            self.dismiss(made)
+
+    @staticmethod
+    def _head(width: int) -> list[Line]:
+        said = "What has ended stays and is not paid for again. Raise the limit that stopped it:"
+        return [fit((("Resume the execution", "bold"),), width), fit(((said, "dim"),), width), ()]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        return [(), fit((("enter", "bold accent"), (" resume   ", ""), ("esc", "bold accent"), (" close", "")), width)]

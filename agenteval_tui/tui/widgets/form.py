@@ -1,0 +1,219 @@
+"""A form of a few fields: a label, a value, and what is wrong with it beside it. Every key of it works anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import Click
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.palette import palette_of
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`choices` are (value, words for people); without any it is a text. `hint` stands beside it in a few words."""
+
+    name: str
+    label: str
+    value: str = ""
+    hint: str = ""
+    placeholder: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+class ChoiceField(Widget, can_focus=True):
+    """One of several: left and right (or space) change it, a click too."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h,minus", "step(-1)", "the one before", show=False),
+        Binding("right,l,space,plus", "step(1)", "the next one", show=False),
+        Binding("enter", "submit", "go", show=False),
+    ]
+
+    @dataclass
+    class Changed(Message):
+        """Another one is chosen."""
+
+        field: ChoiceField
+        value: str
+
+        @property
+        def control(self) -> ChoiceField:
+            """The field."""
+            return self.field
+
+    @dataclass
+    class Submitted(Message):
+        """Enter."""
+
+        field: ChoiceField
+
+        @property
+        def control(self) -> ChoiceField:
+            """The field."""
+            return self.field
+
+    def __init__(self, choices: Sequence[tuple[str, str]], value: str = "", *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._choices = tuple(choices)
+        self._place = next((place for place, (one, _) in enumerate(self._choices) if one == value), 0)
+
+    @property
+    def value(self) -> str:
+        """What is chosen."""
+        return self._choices[self._place][0] if self._choices else ""
+
+    def offer(self, choices: Sequence[tuple[str, str]]) -> None:
+        """Offer other choices; what is chosen stays, where it is among them."""
+        value = self.value
+        self._choices = tuple(choices)
+        self._place = next((place for place, (one, _) in enumerate(self._choices) if one == value), 0)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        words = one_line(self._choices[self._place][1], 60) if self._choices else ""
+        here = self.has_focus
+        sign = "bold accent" if here else "dim"
+        cells: tuple[Cell, ...] = ((BEFORE, sign), (f" {words} ", "bold" if here else ""), (BEHIND, sign))
+        if len(self._choices) > 2 and here:
+            cells = (*cells, (f"  {self._place + 1} of {len(self._choices)}", "dim"))
+        return palette_of(self).strip(fit(cells, self.size.width), self.size.width).apply_style(self.rich_style)
+
+    def on_click(self, event: Click) -> None:
+        self.action_step(-1 if event.x == 0 else 1)
+
+    def action_step(self, by: int) -> None:
+        if len(self._choices) > 1:
+            self._place = (self._place + by) % len(self._choices)
+            self.refresh()
+            self.post_message(self.Changed(self, self.value))
+
+    def action_submit(self) -> None:
+        self.post_message(self.Submitted(self))
+
+
+class Form(Vertical):
+    """The fields below each other. `values()` is what stands in them, `say(name, text)` the note beside one."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "move(1)", "next field", show=False),
+        Binding("up", "move(-1)", "field before", show=False),
+    ]
+
+    @dataclass
+    class Changed(Message):
+        """Something was changed."""
+
+        form: Form
+        name: str
+
+        @property
+        def control(self) -> Form:
+            """The form."""
+            return self.form
+
+    @dataclass
+    class Submitted(Message):
+        """Enter, in any field."""
+
+        form: Form
+
+        @property
+        def control(self) -> Form:
+            """The form."""
+            return self.form
+
+    def __init__(self, fields: Sequence[Field], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._fields = tuple(fields)
+        self._notes: dict[str, tuple[str, bool]] = {}
+
+    def compose(self) -> ComposeResult:
+        for field in self._fields:
+            with Horizontal(classes="field"):
+                label: Line = ((field.label, "dim"),)
+                yield LineBlock(lambda width, label=label: [fit(label, width)], classes="label")  # type: ignore[misc]
+                if field.choices:
+                    yield ChoiceField(field.choices, field.value, id=f"field-{field.name}")
+                else:
+                    yield Input(field.value, placeholder=field.placeholder, id=f"field-{field.name}", compact=True)
+                yield LineBlock(id=f"note-{field.name}", classes="note")
+
+    def on_mount(self) -> None:
+        for field in self._fields:
+            self._show_note(field)
+
+    def focus_first(self) -> None:
+        """Go to the first field."""
+        self.query_one(f"#field-{self._fields[0].name}").focus()
+
+    def values(self) -> dict[str, str]:
+        """What stands in the fields, by name; texts without white space around them."""
+        return {field.name: self._value(field) for field in self._fields}
+
+    def offer(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
+        """Other choices for a field."""
+        self.query_one(f"#field-{name}", ChoiceField).offer(choices)
+
+    def hint(self, name: str, text: str) -> None:
+        """What stands beside a field, while nothing is wrong with it."""
+        self._fields = tuple(replace(field, hint=text) if field.name == name else field for field in self._fields)
+        self._show_note(next(field for field in self._fields if field.name == name))
+
+    def complain(self, problems: dict[str, str]) -> None:
+        """What is wrong, by field; nothing about those that are not named."""
+        for field in self._fields:
+            said = problems.get(field.name, "")
+            if self._notes.get(field.name, ("", False))[0] != said:
+                self._notes[field.name] = (said, True)
+                self._show_note(field)
+
+    def _value(self, field: Field) -> str:
+        found = self.query_one(f"#field-{field.name}")
+        return found.value.strip() if isinstance(found, Input | ChoiceField) else ""
+
+    def _show_note(self, field: Field) -> None:
+        said = self._notes.get(field.name, ("", False))[0]
+        cells: Line = ((f"! {one_line(said, 120)}", "error"),) if said else ((field.hint, "dim"),)
+        self.query_one(f"#note-{field.name}", LineBlock).show(lambda width: [fit(cells, width)])
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """A letter more or less."""
+        event.stop()
+        self.post_message(self.Changed(self, (event.input.id or "").removeprefix("field-")))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in a text."""
+        event.stop()
+        self.post_message(self.Submitted(self))
+
+    def on_choice_field_changed(self, event: ChoiceField.Changed) -> None:
+        """Another choice."""
+        event.stop()
+        self.post_message(self.Changed(self, (event.field.id or "").removeprefix("field-")))
+
+    def on_choice_field_submitted(self, event: ChoiceField.Submitted) -> None:
+        """Enter in a choice."""
+        event.stop()
+        self.post_message(self.Submitted(self))
+
+    def action_move(self, by: int) -> None:
+        """The next field, or the one before."""
+        (self.screen.focus_next if by > 0 else self.screen.focus_previous)()
