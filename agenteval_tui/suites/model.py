@@ -70,7 +70,10 @@ class RequestResponse(_Checked):
 
     request: str | None = Field(default=None, description="The value of the call's first argument.")
     requests: list[str] | None = Field(default=None, description="Several requests with the same answer.")
-    arguments: dict[str, Any] | None = Field(default=None, description="The call's arguments, by name.")
+    arguments: dict[str, Any] | None = Field(
+        default=None, description="Arguments that the call has, by name; it may have more, also in nested objects."
+    )
+    exact: bool = Field(default=False, description="true: the call has these `arguments` and no others.")
     response: Any = Field(description="What the tool answers: a text, or a value that is sent as JSON.")
 
     @classmethod

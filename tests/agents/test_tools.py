@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.agents import tools_mock
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.agents.tools import make_toolbox
 from agenteval_tui.text.problems import AgentevalError
@@ -39,6 +40,36 @@ async def test_the_first_pair_that_fits_answers(arguments: str, answer: str) -> 
     tool = {"name": "weather", "request_response_pairs": PAIRS, "sample_response": "otherwise"}
     outcome = await make_toolbox([tool], {}, Path()).call("weather", arguments)
     assert (outcome.text, outcome.error) == (answer, False)
+
+
+@pytest.mark.parametrize(
+    ("pair", "arguments", "fits"),
+    [
+        ({"arguments": {"a": {"b": 1}}}, {"a": {"b": 1, "c": 2}, "d": 3}, True),
+        ({"arguments": {"a": {"b": 1}}}, {"a": {"c": 2}}, False),
+        ({"arguments": {"a": {"b": 1}}, "exact": True}, {"a": {"b": 1.0}}, True),
+        ({"arguments": {"a": {"b": 1}}, "exact": True}, {"a": {"b": 1, "c": 2}}, False),
+        ({"arguments": {"a": 1}, "exact": True}, {"a": 1, "b": 1}, False),
+        ({"arguments": {"a": True}}, {"a": 1}, False),
+        ({"arguments": {"a": 0}}, {"a": False}, False),
+        ({"arguments": {"a": None}}, {}, False),
+        ({"arguments": {"a": [{"x": 1}]}}, {"a": [{"x": 1, "y": 2}]}, True),
+        ({"arguments": {"a": [1]}}, {"a": [1, 2]}, False),
+        ({"arguments": {}}, {"anything": 1}, True),
+        ({"arguments": {}, "exact": True}, {"anything": 1}, False),
+        ({"request": '{"b": 2, "a": {"y": 1, "x": 0}}'}, {"a": {"x": 0, "y": 1}, "b": 2.0}, True),
+        ({"request": '{"b": 2}'}, {"a": 1, "b": 2}, False),
+        ({"request": "{not json"}, {"a": "{not json"}, True),
+        ({"request": "5"}, {"a": 5}, True),
+    ],
+)
+def test_which_call_a_pair_fits(pair: dict[str, Any], arguments: dict[str, Any], fits: bool) -> None:
+    assert tools_mock.fits(pair, arguments) is fits
+
+
+def test_a_pair_that_fits_no_call(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError, match="tool 'f': pair 1 does not say for which call it is"):
+        make_toolbox([{"name": "f", "request_response_pairs": [{"response": 1}]}], {}, tmp_path)
 
 
 async def test_tools_of_the_context_take_the_place_of_the_agents() -> None:

@@ -62,6 +62,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.err = bytearray()
         self.err_size = 0
         self.exited = asyncio.Event()
+        self.err_ended = asyncio.Event()
         self.ending = False
         self.pid = 0
         self._transport: asyncio.SubprocessTransport | None = None
@@ -83,6 +84,8 @@ class _Pipes(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
             self.out.end()
+        if fd == 2:
+            self.err_ended.set()
 
     def process_exited(self) -> None:
         self.exited.set()
@@ -93,12 +96,13 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def _give_up(self) -> None:
         """A process that left the group may hold the pipes open for ever: what it would say is not waited for."""
-        if self._transport is None or self.out.ended:
+        if self._transport is None or (self.out.ended and self.err_ended.is_set()):
             return
         if self.out.waiting:
             asyncio.get_running_loop().call_later(DRAIN_S, self._give_up)
             return
         self.out.end()
+        self.err_ended.set()
         self._transport.close()
 
 
@@ -141,10 +145,11 @@ class Program:
         return await self._pipes.out.read()
 
     async def exited(self, within_s: float | None = None) -> bool:
-        """Wait until it ended by itself, at most `within_s`; whether it did."""
+        """Wait until it ended by itself and all its words were read, at most `within_s`; whether it ended."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._pipes.exited.wait()
+                await self._pipes.err_ended.wait()
         return self._pipes.exited.is_set()
 
     async def end(self, grace_s: float = GRACE_S) -> None:
@@ -162,9 +167,13 @@ class Program:
                     pause = min(0.05, pause * 2)
         finally:
             kill_group(self.pid, signal.SIGKILL)
-            if not await asyncio.shield(self.exited(DRAIN_S)):
-                pass  # it can't be killed (a disk or a driver holds it); its pipes are closed all the same
-            self._transport.close()
+            try:
+                # One that can't be killed (a disk or a driver holds it) is not waited for.
+                await asyncio.wait_for(asyncio.shield(self._pipes.exited.wait()), DRAIN_S)
+            except TimeoutError:
+                pass
+            finally:
+                self._transport.close()
 
     async def __aenter__(self) -> Program:
         return self
