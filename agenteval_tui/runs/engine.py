@@ -18,7 +18,18 @@ from agenteval_tui.runs.budget import Budget, Used
 from agenteval_tui.runs.cached import request_hash
 from agenteval_tui.runs.calm import calm
 from agenteval_tui.runs.ends import End, Ends
-from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, Graded, Planned, Progress, UsageCounted
+from agenteval_tui.runs.events import (
+    AgentFinished,
+    Command,
+    Ended,
+    Event,
+    Graded,
+    Planned,
+    Progress,
+    RunShown,
+    RunState,
+    UsageCounted,
+)
 from agenteval_tui.runs.flight import Flight
 from agenteval_tui.runs.plan import Plan, RunPlan
 from agenteval_tui.runs.prepared import Prepared, prepare_agents
@@ -253,7 +264,7 @@ class Engine:
             transcript = self._landed(flight)
             if transcript is None:
                 return
-            if transcript.error is None and self._refusals.accepted(flight, self._limit):
+            if transcript.error is None and known is None and self._refusals.accepted(flight, self._limit):
                 self._fill()
             replies = None
             if transcript.error is None and self._asks(flight.plan):
@@ -363,7 +374,8 @@ class Engine:
         """Hand the ended run to the store; `Graded` goes out when it is on the disk."""
         flight.settled = True
         self._tally.landed(flight, judged.status)
-        request = self._request_hash(flight) if transcript.error is None else ""
+        answered = transcript.error is None and judged.status not in (CANCELLED, SKIPPED)
+        request = self._request_hash(flight) if answered else ""
         self._ends.add(run_ended(flight, judged, transcript, request), judged)
         group = self._repetitions.get(flight.run) if self._repetitions else None
         if group is not None and group.add(judged.status):
@@ -423,16 +435,23 @@ class Engine:
         self._check_finished()
 
     def _check_finished(self) -> None:
-        if self._workers or self._flights or self._ends.waiting:
+        if self._workers or self._flights or self._ends.waiting or not (self._begun or self._stopping):
             return
-        if len(self._waiting) and not self._stopping and self._begun:
+        if len(self._waiting) and not self._stopping:
             reached = self._held_up()
             if reached:
-                # What waits stays queued in the history: it can be resumed.
-                self._stopping = STOPPED
-                self._message = f"{reached} was reached after {self._tally.ended} of {self._total} runs"
+                self._stop_at(reached)
         if self._stopping == STOPPED or not len(self._waiting):
             self._finished.set()
+
+    def _stop_at(self, limit: str) -> None:
+        """A limit was reached, and nothing is in flight. What waits stays queued in the history: it can be resumed."""
+        self._stopping = STOPPED
+        self._message = f"{limit} was reached after {self._tally.ended} of {self._total} runs"
+        while self._refusals.parked:
+            run, flight = self._refusals.parked.popitem()
+            self._tally.gave_up(flight)
+            self._tell(RunShown, RunState(run))
 
     def _held_up(self) -> str:
         """The limit that lets no run begin now, in words; "" when one may."""

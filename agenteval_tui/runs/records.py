@@ -72,7 +72,7 @@ def planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
 
 
 def run_ended(flight: Flight, judged: Judged, transcript: Transcript, request: str) -> RunEnded:
-    """How a run in flight ended. `request` is the hash of what was asked; it finds answers, not errors."""
+    """How a run in flight ended. `request` is the hash of what was asked, "" where there is no answer to it."""
     return RunEnded(
         run_id=flight.run,
         status=judged.status,
@@ -85,7 +85,7 @@ def run_ended(flight: Flight, judged: Judged, transcript: Transcript, request: s
         warnings=judged.warnings,
         why=judged.why,
         failed_attempts=tuple(flight.failed_attempts),
-        request=request if transcript.error is None else "",
+        request=request,
         cached=flight.cached,
     )
 

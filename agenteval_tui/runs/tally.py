@@ -51,6 +51,10 @@ class Tally:
         if status != CANCELLED:
             self.pace.ended(flight.duration_ms / 1000)
 
+    def gave_up(self, flight: Flight) -> None:
+        """A run goes back to the queue, and is not run any more: what its attempts used was used all the same."""
+        self._spent = self._with([flight.spent])
+
     def earlier(self, run: EarlierRun) -> None:
         """A run that ended before the execution was resumed."""
         self._counts[run.status] = self._counts.get(run.status, 0) + 1

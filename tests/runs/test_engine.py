@@ -558,6 +558,7 @@ async def test_commands_may_come_before_the_start(execution: Execute, scripts: A
         one.engine.command(command)
     assert (await one.run()).status == "finished"
     assert type(one.events[0]) is Planned
+    assert set(one.statuses().values()) == {"passed"}
     cancelled = execution(ONE, repeat=3)
     cancelled.engine.prepare()
     cancelled.engine.command(Command("cancel"))

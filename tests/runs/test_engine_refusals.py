@@ -163,6 +163,14 @@ async def test_a_busy_server_holds_up_nobody_elses_runs(execution: Execute, scri
     assert sorted(one.statuses().values()) == ["cancelled"] * 10 + ["passed"] * 10
 
 
+async def test_a_limit_is_reached_also_while_runs_wait_in_line(execution: Execute, scripts: Any) -> None:
+    scripts.script = server(0, retry_after_s=500.0)
+    one = execution(ONE, repeat=3, max_seconds=0.3)
+    assert (await one.run()).status == "stopped"
+    assert set(one.statuses().values()) == {"queued"}
+    assert (one.view.count("queued"), one.view.in_flight(), one.of(Progress)[-1].queued) == (3, [], 3)
+
+
 async def test_what_failed_attempts_used_is_kept_with_them(execution: Execute, scripts: Any) -> None:
     left = 2
 
