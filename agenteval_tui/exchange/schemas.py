@@ -483,6 +483,16 @@ def _live(name: str) -> Callable[[], Schema]:
     return made
 
 
+def _program(name: str) -> Callable[[], Schema]:
+    def made() -> Schema:
+        from agenteval_tui.exchange import program_schemas
+
+        found: Schema = getattr(program_schemas, name)
+        return found
+
+    return made
+
+
 # name -> (title, the schema or what makes it)
 AUDIT = record(
     {
@@ -567,6 +577,8 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "import": ("what `agenteval import --json` prints", IMPORTED),
     "agents": ("what `agenteval agents --json` prints", AGENTS),
     "doctor": ("what `agenteval doctor --json` prints", DOCTOR),
+    "agent-request": ("what a `command` or `python` agent is told", _program("REQUEST")),
+    "agent-event": ("what a `command` or `python` agent may say: one event", _program("EVENT")),
     "costs": ("what `agenteval stats --costs --json` prints", _live("COSTS")),
     "ab": ("what `agenteval stats --ab --json` prints", _live("AB")),
     "plan": ("what `agenteval run --plan --json -` prints", _live("PLAN")),
