@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,8 +17,8 @@ from agenteval_tui.agents.interface import (
     ToolCallFinished,
     ToolCallStarted,
 )
+from agenteval_tui.agents.secrets import is_secret_name
 
-_SECRET_NAME = re.compile(r"auth|key|token|cookie|secret|password|credential|signature", re.IGNORECASE)
 _STAND_IN = "***"
 
 
@@ -31,10 +30,10 @@ def secrets_of(
     """
     found = {key, urlsplit(url).password or ""}
     for name, value in [*headers.items(), *query.items()]:
-        if _SECRET_NAME.search(name):
+        if is_secret_name(name):
             # "Bearer abc": the word before it is none.
             found |= {value, value.rpartition(" ")[2]}
-    named = [value for name, value in env.items() if len(value) >= 8 and _SECRET_NAME.search(name)]
+    named = [value for name, value in env.items() if len(value) >= 8 and is_secret_name(name)]
     if named:
         texts = list(_texts(config))
         found |= {value for value in named if any(value in text for text in texts)}

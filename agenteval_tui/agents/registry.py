@@ -14,6 +14,7 @@ from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import Agent, TranscriptSource
+    from agenteval_tui.agents.options import AgentOptions
 
 GROUP = "agenteval.agents"
 
@@ -54,16 +55,18 @@ def make_agent(
     base_dir: Path,
     env: Mapping[str, str],
     transcripts: TranscriptSource | None = None,
+    trusted: bool = False,
 ) -> Agent:
     """The agent that `config` describes; `name` is what the user calls it. Nothing is connected yet.
 
     `config` holds `kind` and the kind's options, with `${VAR}` already expanded. Relative paths in it are meant from
     `base_dir`; keys are looked up by their name in `env`. `transcripts` serves `replay` agents with `execution:`.
+    `trusted`: the user trusts the folder, so files outside of it may be used.
     Raises `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
     """
     from agenteval_tui.agents.interface import Agent, AgentSetup
 
-    agent = _class_of(name, config)(AgentSetup(name, config, base_dir, env, transcripts))
+    agent = _class_of(name, config)(AgentSetup(name, config, base_dir, env, transcripts, trusted))
     if not isinstance(agent, Agent):
         raise AgentevalError(
             f"kind {config['kind']!r} gives a {type(agent).__name__} that is no agent",
@@ -80,19 +83,26 @@ def option_problems(name: str, config: Mapping[str, Any]) -> list[tuple[str, str
     """
     from agenteval_tui.agents import options
 
-    if config.get("kind") not in kinds():
+    kind = config.get("kind")
+    if kind not in kinds():
         from agenteval_tui.agents.embedders.registry import embedder_kinds
 
-        if config.get("kind") in embedder_kinds():
+        if kind in embedder_kinds():
             return []  # it gives embeddings and no answers: `make_embedder` checks its options
     try:
-        known = _OPTIONS.get(str(config.get("kind")))
+        known = _OPTIONS.get(str(kind))
         model = _attribute(known) if known else getattr(_class_of(name, config), "options_model", None)
     except AgentevalError as error:
         return [("kind", f"{error.what} ({error.mend})" if error.mend else error.what)]
     if isinstance(model, type) and issubclass(model, options.AgentOptions):
         return options.option_problems(model, config)
     return []
+
+
+def options_model(kind: str) -> type[AgentOptions]:
+    """The model of the options of a built-in kind."""
+    model: type[AgentOptions] = _attribute(_OPTIONS[kind])
+    return model
 
 
 def _class_of(name: str, config: Mapping[str, Any]) -> Any:
