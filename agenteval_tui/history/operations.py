@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
@@ -55,6 +55,7 @@ def apply_all(connection: sqlite3.Connection, totals: Totals, waiting: Sequence[
 class EndExecution:
     """An execution is over."""
 
+    patient: ClassVar[bool] = True
     execution_id: str
     status: str
     message: str = ""
@@ -88,6 +89,7 @@ class EndExecution:
 class Imported:
     """A file was imported: by its digest, so that it is not imported twice."""
 
+    patient: ClassVar[bool] = False
     digest: str
     execution_id: str
     path: str
@@ -110,6 +112,7 @@ class Imported:
 class DeleteExecution:
     """An execution with all its runs."""
 
+    patient: ClassVar[bool] = False
     execution_id: str
 
     def prepare(self) -> None:
@@ -143,6 +146,8 @@ class DeleteExecution:
 @dataclass(slots=True)
 class Nothing:
     """Done when all before it is done."""
+
+    patient: ClassVar[bool] = False
 
     def prepare(self) -> None:
         """Nothing to encode."""

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from agenteval_tui.history.blobs import (
     clean,
@@ -37,6 +37,7 @@ _SPENT = ("input_tokens", "output_tokens", "cost")
 class Started:
     """A run left the queue."""
 
+    patient: ClassVar[bool] = True
     run_id: str
     attempt: int
     at_ms: int
@@ -65,6 +66,7 @@ def start_runs(connection: sqlite3.Connection, started: Sequence[Started]) -> No
 class End:
     """A run with its transcript and results."""
 
+    patient: ClassVar[bool] = True
     ended: RunEnded
     hash: bytes = b""
     transcript: bytes = b""

@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.bulk import write_rows
@@ -25,6 +25,7 @@ _NAMES = 20  # of suites and agents that an execution's row lists
 class Begin:
     """An execution and its planned runs."""
 
+    patient: ClassVar[bool] = False
     record: ExecutionRecord
     runs: Sequence[PlannedRun]
     setup: Packed | None = None
@@ -63,6 +64,7 @@ class Begin:
 class AddRuns:
     """More planned runs of an execution."""
 
+    patient: ClassVar[bool] = False
     execution_id: str
     runs: Sequence[PlannedRun]
     tasks: PackedTasks = field(default_factory=PackedTasks)

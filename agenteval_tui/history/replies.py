@@ -10,7 +10,7 @@ import sqlite3
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.history.blobs import clean, json_text
@@ -56,6 +56,7 @@ class Label:
 class KeepReplies:
     """Replies that a run's results rest on. Those that it had before stay with it."""
 
+    patient: ClassVar[bool] = True
     run_id: str
     replies: Sequence[StoredReply]
     rows: list[tuple[Any, ...]] = field(default_factory=list)
@@ -108,6 +109,7 @@ class KeepReplies:
 class AddLabel:
     """A person's verdict."""
 
+    patient: ClassVar[bool] = False
     label: Label
 
     def prepare(self) -> None:

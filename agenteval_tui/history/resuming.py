@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
@@ -27,6 +27,7 @@ _ROWS = (
 class Resume:
     """An execution is taken up by a process; `again`: ids of runs that ended, and are to be run again."""
 
+    patient: ClassVar[bool] = False
     execution_id: str
     pid: int | None = None
     again: Sequence[str] = ()

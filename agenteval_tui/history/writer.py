@@ -23,6 +23,7 @@ from agenteval_tui.text.problems import AgentevalError
 
 _BATCH = 512  # operations in one transaction
 _TRIES = 3  # of a batch, when another process holds the lock longer than a connection waits
+_PATIENT_TRIES = 20  # where something was paid for that would be lost: ten minutes, unless the program wants to end
 
 
 class Totals:
@@ -51,7 +52,13 @@ class Totals:
 
 
 class Operation(Protocol):
-    """Something to be written. May be applied more than once: a transaction that failed is done again."""
+    """Something to be written. May be applied more than once: a transaction that failed is done again.
+
+    `patient`: it is worth waiting long for another process that holds the lock.
+    """
+
+    @property
+    def patient(self) -> bool: ...
 
     def prepare(self) -> None:
         """What needs no lock: encoding, compressing. Called once."""
@@ -155,7 +162,7 @@ class Writer:
             try:
                 values = self._transaction(connection, [operation for operation, _ in batch])
             except Exception as error:
-                if isinstance(error, sqlite3.Error) and is_busy(error) and tries < _TRIES:
+                if isinstance(error, sqlite3.Error) and is_busy(error) and tries < self._tries(batch):
                     continue
                 if len(batch) > 1 and not _hits_all(error):
                     # One of them is at fault: write each by itself, so that it takes no other down.
@@ -168,6 +175,10 @@ class Writer:
             for (_, future), value in zip(batch, values, strict=True):
                 _finish(future, value)
             return
+
+    def _tries(self, batch: list[tuple[Operation, Future[Any]]]) -> int:
+        patient = not self._closed and any(operation.patient for operation, _ in batch)
+        return _PATIENT_TRIES if patient else _TRIES
 
     def _transaction(self, connection: sqlite3.Connection, operations: list[Operation]) -> list[Any]:
         connection.execute("BEGIN IMMEDIATE")
