@@ -89,7 +89,8 @@ def _declared(
     for name in dict.fromkeys(one for one in names if one):
         try:
             config = resolve_agent(name, suite, user_agents).as_dict()
-            yield from load_tools(config.get("tools"), loaded.path.parent)
+            tools = load_tools(config.get("tools"), loaded.path.parent)
+            yield from (tool for tool in tools if "mcp" not in tool)  # what a server has is known when it runs
         except (AgentevalError, TypeError):
             continue  # the linter says elsewhere what is wrong with it
 

@@ -13,6 +13,7 @@ import pytest
 from programs import executable, lives, until
 
 from agenteval_tui.agents.tools import Toolbox, make_toolbox
+from agenteval_tui.agents.tools_check import tool_problems
 from agenteval_tui.text.problems import AgentevalError
 
 MODULE = r'''
@@ -263,3 +264,22 @@ async def test_a_folder_outside_is_for_those_who_trust(tmp_path: Path) -> None:
         make_toolbox("../tools.yaml", {}, suite, env=os.environ)
     async with make_toolbox("../tools.yaml", {}, suite, env=os.environ, trusted=True) as tools:
         assert (await tools.call("f", "{}")).text == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        (None, []),
+        ("builtin:demo-shop", []),
+        ("${TOOLS}", []),
+        ("absent.yaml", ["there is no such file"]),
+        ([{"name": "f", "command": "no-such-program"}, {"mcp": {"url": "${URL}"}}, {"name": "g"}], []),
+        ([{"name": "f", "python": "m:f"}, {"name": "f"}], ["two tools are called 'f'"]),
+        ([{"name": "f", "comand": "x"}, {"mcp": {}}], ["unknown option `comand`", "either `command` or `url`"]),
+    ],
+)
+def test_wrong_tools_are_said_without_starting_them(tmp_path: Path, tools: Any, said: list[str]) -> None:
+    problems = tool_problems({"kind": "openai", "tools": tools}, tmp_path)
+    assert len(problems) == len(said)
+    for problem, part in zip(problems, said, strict=True):
+        assert part in problem
