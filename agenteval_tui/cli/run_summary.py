@@ -69,6 +69,10 @@ def print_summary(
     _print_ab(out, row, runs)
     print_spent(out, costs_of(store.costs(row.id), runs))
     _print_judges(out, *store.judge_usage(row.id))
+    if row.status in ("stopped", "cancelled"):
+        higher = " --max-..." if row.status == "stopped" else ""
+        more = ", with a higher limit" if higher else ""
+        out.line((f"agenteval resume {row.id[:10]}{higher} runs what is missing{more}", "dim"))
     out.line((f"execution {row.id}  (agenteval show {row.id[:10]})", "dim"))
 
 

@@ -1,0 +1,58 @@
+"""`agenteval init`: what it writes validates and runs, and nothing that is there is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.registry import BUILT_IN, option_problems
+from agenteval_tui.cli.init_files import KINDS, TRUSTED
+from agenteval_tui.suites.agents_file import read_agents_file
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_it_writes_is_valid(cli: Any, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "new" / "evals"
+    done = cli("init", folder, "--agent-kind", kind)
+    assert done.code == 0
+    assert "agenteval run " in done.out
+    assert cli("validate", folder).out.endswith("no problems\n")
+    agents, problems = read_agents_file(folder / "agents.example.yaml")
+    assert problems == ()
+    for name, config in agents.items():
+        assert [one for one in option_problems(name, config.as_dict()) if "${" not in str(config.as_dict())] == []
+
+
+@pytest.mark.parametrize("kind", ["demo", *TRUSTED])
+def test_what_needs_no_key_runs_at_once(cli: Any, tmp_path: Path, kind: str) -> None:
+    assert cli("init", tmp_path / "x", "--agent-kind", kind).code == 0
+    suite = tmp_path / "x" / "first.suite.yaml"
+    if kind in TRUSTED:
+        refused = cli("run", suite)
+        assert refused.code == 2
+        assert "--trust" in refused.err
+    done = cli("run", suite, *(["--trust"] if kind in TRUSTED else []))
+    assert done.code == 0, done.out + done.err
+    assert "pass rate 100 %" in done.out
+
+
+def test_the_kinds_are_those_that_there_are() -> None:
+    assert set(KINDS) == set(BUILT_IN) - {"replay"}  # a recording has nothing that could be written for it
+
+
+@pytest.mark.parametrize("name", ["first.suite.yaml", "agents.example.yaml"])
+def test_nothing_is_overwritten_and_nothing_half_written(cli: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to(tmp_path / "nowhere")  # also a link to nothing is somebody's
+    done = cli("init", tmp_path)
+    assert done.code == 2
+    assert f"{name} is there already" in done.err
+    assert {path.name for path in tmp_path.iterdir() if path.suffix == ".yaml"} == {name}
+
+
+def test_a_folder_that_can_not_be(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    done = cli("init", tmp_path / "file" / "below")
+    assert done.code == 3
+    assert "can't be written" in done.err
