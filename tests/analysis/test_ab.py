@@ -1,0 +1,181 @@
+"""Two arms over the same tests and rows."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from agenteval_tui.analysis.ab import compare_ab, compare_arms
+from agenteval_tui.analysis.statistics import PairedCounts
+from agenteval_tui.history.rows import RunRow
+from agenteval_tui.text.problems import AgentevalError
+
+
+def run(test: str, arm: str = "A", status: str = "passed", *, row: int = 0, repetition: int = 1, **more: Any) -> RunRow:
+    given: dict[str, Any] = {
+        "rowid": 1, "id": "R", "execution_id": "E", "position": 0, "suite_key": "/s", "suite_name": "S",
+        "test_id": test, "test_name": test.upper(), "variation": f"{arm}: {'big' if arm == 'A' else 'small'}",
+        "row": row, "repetition": repetition, "agent": "x", "status": status, "score": 1.0, "started_ms": 1,
+        "duration_ms": None, "attempts": 1, "input_tokens": None, "output_tokens": None, "cost": None,
+        "prompt_head": "", "output_head": "", "why": "", "error_kind": "", "error_message": "", "variables": {},
+    }  # fmt: skip
+    return RunRow(**{**given, **more})
+
+
+def rows(outcomes: Sequence[tuple[str, str]]) -> list[RunRow]:
+    """One case each: (status under A, status under B)."""
+    return [
+        run("t", arm, status, row=number)
+        for number, pair in enumerate(outcomes, 1)
+        for arm, status in zip("AB", pair, strict=True)
+    ]
+
+
+def many(both: int, only_a: int, only_b: int, neither: int) -> list[RunRow]:
+    p, f = "passed", "failed"
+    return rows([(p, p)] * both + [(p, f)] * only_a + [(f, p)] * only_b + [(f, f)] * neither)
+
+
+def test_a_clear_winner_is_recommended() -> None:
+    found = compare_ab(many(50, 5, 30, 15))
+    assert (found.a.name, found.b.name, found.cases, found.unpaired) == ("big", "small", 100, 0)
+    assert (found.a.pass_rate, found.b.pass_rate) == (0.55, 0.8)
+    assert found.pairs == PairedCounts(50, 5, 30, 15)
+    assert found.difference == pytest.approx(0.25)
+    assert found.interval is not None
+    assert 0.1 < found.interval[0] < 0.25 < found.interval[1] < 0.4
+    assert found.test == "mcnemar"
+    assert found.p_value == pytest.approx(stats.binomtest(5, 35, 0.5).pvalue)
+    assert found.recommended == "B"
+    assert found.conclusion.startswith("B: small passes 25.0 points more often than A: big (B minus A: 95 % interval +")
+
+
+def test_the_other_way_round() -> None:
+    found = compare_ab(many(50, 30, 5, 15))
+    assert found.recommended == "A"
+    assert found.conclusion.startswith("A: big passes 25.0 points more often than B: small (B minus A: 95 % interval -")
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        many(50, 12, 14, 24),
+        many(0, 0, 4, 0),  # all four got better: four are not enough
+        many(0, 0, 1, 0),
+        many(10, 0, 0, 0),
+        [run("t", arm, "passed" if arm == "B" else "failed", repetition=n) for n in range(1, 51) for arm in "AB"],
+    ],
+    ids=["alike", "four", "one", "same", "repetitions of one case"],
+)
+def test_nothing_is_recommended_where_it_may_be_chance(runs: list[RunRow]) -> None:
+    found = compare_ab(runs)
+    assert found.recommended == ""
+    assert found.interval is not None
+    assert found.interval[0] <= 0 <= found.interval[1]
+    assert found.conclusion.startswith("No difference is shown: ")
+
+
+def test_what_so_many_cases_could_have_shown_is_said() -> None:
+    found = compare_ab(many(50, 12, 14, 24))
+    assert found.detectable is not None
+    assert 0.1 < found.detectable < 0.2
+    assert f"so many cases would have shown {100 * found.detectable:.0f} points or more" in found.conclusion
+    assert "could not have shown any" in compare_ab(many(0, 0, 1, 0)).conclusion
+
+
+def test_repetitions_are_no_cases_of_their_own() -> None:
+    listed = []
+    for number in range(1, 21):
+        for repetition in range(1, 6):
+            listed.append(run("t", "A", "failed" if repetition > 2 else "passed", row=number, repetition=repetition))
+            listed.append(run("t", "B", "failed" if repetition > 3 else "passed", row=number, repetition=repetition))
+    found = compare_ab(listed)
+    assert (found.cases, found.a.n, found.pairs.n, found.test) == (20, 100, 100, "sign-flip")
+    assert found.difference == pytest.approx(0.2)
+    assert found.p_value is not None
+    assert found.p_value < 0.001
+    (test,) = found.tests
+    assert (test.test, test.name, test.cases, test.n_a, test.passed_a, test.n_b, test.passed_b) == (
+        "t", "T", 20, 100, 40, 100, 60
+    )  # fmt: skip
+    assert test.difference == pytest.approx(0.2)
+
+
+def test_each_case_weighs_alike() -> None:
+    listed = [run("often", arm, "passed", repetition=n) for n in range(1, 10) for arm in "AB"]
+    listed += [run("once", "A", "failed"), run("once", "B", "passed")]
+    found = compare_ab(listed)
+    assert found.difference == 0.5
+    assert [(one.test, one.difference) for one in found.tests] == [("often", 0.0), ("once", 1.0)]
+
+
+def test_errors_are_no_verdicts_unless_asked_for() -> None:
+    listed = [*rows([("passed", "error"), ("passed", "passed")]), run("queued", "A"), run("queued", "B", "queued")]
+    found = compare_ab(listed)
+    assert (found.cases, found.unpaired, found.b.errors, found.b.undecided, found.difference) == (1, 2, 1, 1, 0.0)
+    counting = compare_ab(listed, count_errors=True)
+    assert (counting.cases, counting.difference) == (2, -0.5)
+    assert counting.pairs == PairedCounts(1, 1, 0, 0)
+
+
+def test_tokens_cost_and_latency() -> None:
+    draw = random.Random(1)
+    listed = []
+    for number in range(40):
+        tokens = draw.randrange(100, 200)
+        listed.append(run("t", "A", row=number, input_tokens=tokens, output_tokens=10, cost=0.01, duration_ms=1000.0))
+        listed.append(run("t", "B", row=number, input_tokens=tokens, output_tokens=40, cost=None, duration_ms=700.0))
+    found = compare_ab(listed)
+    assert found.tokens is not None
+    assert (found.tokens.difference, found.tokens.interval, found.tokens.n) == (30.0, (30.0, 30.0), 40)
+    assert found.latency_ms is not None
+    assert found.latency_ms.difference == -300
+    assert found.cost is None  # not known of B
+    assert (found.a.cost, found.b.cost) == (pytest.approx(0.01), None)
+
+
+def test_the_same_runs_give_the_same_result() -> None:
+    assert compare_ab(many(40, 3, 9, 8)) == compare_ab(many(40, 3, 9, 8))
+
+
+def test_any_two_lists_of_runs_can_be_compared() -> None:
+    a = [run(test, variation="") for test in "abc"]
+    b = [run(test, variation="", status="failed") for test in "bcd"]
+    found = compare_arms(a, b, names=("before", "after"))
+    assert (found.cases, found.unpaired, found.difference) == (2, 2, -1.0)
+    assert (
+        "A: before"
+        in compare_arms(many(50, 5, 30, 15)[::2], many(50, 5, 30, 15)[1::2], names=("before", "x")).conclusion
+    )
+
+
+def test_nothing_in_common() -> None:
+    found = compare_arms([run("a")], [run("b", "B")])
+    assert (found.cases, found.difference, found.interval, found.p_value, found.recommended) == (
+        0,
+        None,
+        None,
+        None,
+        "",
+    )
+    assert found.conclusion.startswith("Nothing can be said")
+
+
+def test_an_execution_without_arms_is_refused() -> None:
+    with pytest.raises(AgentevalError, match="does not compare two arms"):
+        compare_ab([run("a", variation="cold")])
+    with pytest.raises(AgentevalError):
+        compare_ab([run("a")])
+
+
+def test_the_result_as_json() -> None:
+    data = json.loads(json.dumps(compare_ab(many(5, 1, 2, 1)).to_json()))
+    assert data["version"] == 1
+    assert data["pairs"] == {"both": 5, "only_a": 1, "only_b": 2, "neither": 1}
+    assert len(data["interval"]) == 2
+    assert data["tests"][0]["passed_b"] == 7
