@@ -186,3 +186,68 @@ def test_a_reader_that_goes_away_costs_no_traceback(program: Program, suite: Pat
     assert done.stdout == "{\n"
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+WRONG: list[tuple[list[str], str]] = [
+    (["run"], "name a suite or a folder"),
+    (["run", "SUITE", "--max-cost", "0"], "max-cost"),
+    (["run", "SUITE", "--max-cost", "cheap"], "max-cost"),
+    (["run", "SUITE", "--max-tokens", "0"], "max-tokens"),
+    (["run", "SUITE", "--max-time", "soon"], "'soon' is no time"),
+    (["run", "SUITE", "--max-time", "-5"], "is no time"),
+    (["run", "SUITE", "--max-time", "nan"], "is no time"),
+    (["run", "SUITE", "--sample", "0"], "sample"),
+    (["run", "SUITE", "--cache=some"], "cache"),
+    (["run", "SUITE", "--ab", "one"], "ab"),
+    (["run", "SUITE", "--ab", "shop", "nobody"], "nobody"),
+    (["run", "SUITE", "--ab", "shop", "shop", "--agent", "shop"], "--ab and --agent"),
+    (["run", "SUITE", "--ab", "shop", "shop", "--variation", "v"], "--ab and --variation"),
+    (["run", "SUITE", "--agent", "nobody"], "nobody"),
+    (["run", "SUITE", "--variation", "nobody"], "nobody"),
+    (["run", "SUITE", "--detach", "--junit", "r.xml"], "--detach ends before"),
+    (["run", "SUITE", "--detach", "--json", "-"], "--detach ends before"),
+    (["run", "SUITE", "--detach", "--fail-under", "0.5"], "--fail-under"),
+    (["run", "SUITE", "--plan", "--detach"], "--plan runs nothing"),
+    (["run", "SUITE", "--plan", "--md", "r.md"], "--plan runs nothing"),
+    (["run", "SUITE", "--md", "-"], "only --json can go to stdout"),
+    (["run", "SUITE", "--html", "no/such/r.html"], "no such folder"),
+    (["run", "SUITE", "--csv", "."], "a folder, not a file"),
+    (["run", "SUITE", "--json", "r", "--md", "r"], "the same file"),
+    (["run", "SUITE", "--resume", "last"], "has its runs already"),
+    (["run", "--resume", "last", "--repeat", "2"], "--repeat can't be given"),
+    (["run", "--resume", "last", "--cache"], "--cache can't be given"),
+    (["run", "--resume", "last"], "history"),
+    (["resume"], "history"),
+    (["resume", "01ABCDEF"], "01ABCDEF"),
+    (["attach"], "no execution is running"),
+    (["attach", "--fail-under", "2"], "is no pass rate"),
+    (["cancel", "--all", "01ABCDEF"], "not both"),
+    (["pause", "01ABCDEF"], "no execution is running"),
+    (["continue"], "no execution is running"),
+    (["init", "--agent-kind", "spy"], "agent-kind"),
+    (["trust", "no/such/folder"], "no such folder"),
+    (["trust", ".", "--list"], "one of them"),
+    (["trust", "--forget", "."], "was not trusted"),
+    (["stats", "--costs", "--ab"], "not both"),
+    (["stats", "--costs"], "history"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
+def test_each_wrong_use_is_one_sentence_and_runs_nothing(
+    cli, suite: Path, tmp_path: Path, monkeypatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    result = cli(*[str(suite) if one == "SUITE" else one for one in arguments])
+    assert result.code == 2, result.err
+    assert said in one_sentence(result.err)
+    assert result.out == ""
+    made = {path.name for path in set(tmp_path.rglob("*")) - before}
+    assert made <= {"data", "history.db", "history.db-wal", "history.db-shm", "history.lock", "live"}, made
+
+
+def test_a_path_behind_cache_is_a_path(cli, suite: Path) -> None:
+    assert cli("run", "--cache", suite, "--test", "good", "--plan").code == 0
+    assert "first repetitions" in cli("run", "--cache", suite, "--plan").out
+    assert "all repetitions" in cli("run", "--cache=all", suite, "--plan").out
