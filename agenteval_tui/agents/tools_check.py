@@ -17,7 +17,9 @@ def tool_problems(config: Mapping[str, Any], base_dir: Path) -> list[str]:
     Whether a program is there is not looked at: it may be on the machine that runs the suite.
     """
     tools = config.get("tools")
-    if not isinstance(tools, str | list) or (isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools)):
+    if not isinstance(tools, str | list):
+        return []  # what it must be is said with the other options
+    if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
         return []
     try:
         entries = load_tools(tools, base_dir, trusted=True)

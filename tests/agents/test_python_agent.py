@@ -276,3 +276,29 @@ def test_a_callable_is_written_with_a_colon(target: Any) -> None:
 def test_places_of_modules_may_not_be_outside(tmp_path: Path) -> None:
     with pytest.raises(AgentevalError, match="outside of the suite's folder"):
         make_agent("a", python("text", path=["../lib"]), base_dir=tmp_path, env={})
+
+
+async def test_a_function_does_not_outlive_whoever_asked(tmp_path: Path) -> None:
+    """As after `kill -9`: nobody is left to end the process, so it does that itself."""
+    code = """
+import asyncio, os, sys
+from pathlib import Path
+from agenteval_tui.agents.interface import AgentRequest, TextDelta
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.transcripts.model import Message
+async def main():
+    agent = make_agent("a", {"kind": "python", "callable": "mine:keeps"}, base_dir=Path("."), env=dict(os.environ))
+    async for event in agent.run(AgentRequest((Message("user", "x"),))):
+        if isinstance(event, TextDelta):
+            print(event.text, flush=True)
+asyncio.run(main())
+"""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, cwd=tmp_path, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    pids = [int(one) for one in (await process.stdout.readline()).split()]
+    assert all(lives(pid) for pid in pids)
+    process.kill()
+    await process.wait()
+    await until(lambda: not any(lives(pid) for pid in pids), "the end of both processes")
