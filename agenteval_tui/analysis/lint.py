@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
+from agenteval_tui.analysis.lint_conversations import conversation_problems, template_nodes
 from agenteval_tui.analysis.lint_datasets import Datasets
 from agenteval_tui.analysis.lint_respondents import respondent_problems
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
@@ -135,6 +136,7 @@ def _test(
     if not any(criterion.severity == "error" for criterion in test.criteria):
         message = f'test "{test.id}" can\'t fail: none of its criteria has severity error'
         yield _at(loaded, node, "cannot-fail", message, "give one criterion `severity: error`", "warning")
+    yield from conversation_problems(loaded, test)
     yield from datasets.problems(test)
     columns = datasets.columns(test)
     if columns is not None:
@@ -145,11 +147,9 @@ def _test(
 
 
 def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Iterator[Problem]:
-    texts = [_child(node, "prompt"), *_items(_child(node, "turns"))]
-    texts.extend(_child(message, "content") for message in _items(_child(node, "messages")))
-    for text in texts:
-        real = resolve(text) if text is not None else None
-        if text is None or not isinstance(real, Scalar):
+    for text in template_nodes(node):
+        real = resolve(text)
+        if not isinstance(real, Scalar):
             continue
         found = template_problems(real.text, known)
         if found:

@@ -92,8 +92,13 @@ def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
     """Who can't do without which variables: the prompt and the criteria's configs."""
     from agenteval_tui.grading.placeholders import names_in
     from agenteval_tui.runs.criteria import spec_of
+    from agenteval_tui.runs.plan_conversation import strings_in
 
     texts = [test.prompt, *(test.turns or ()), *(message.content for message in test.messages or ())]
+    for message in test.messages or ():
+        for call in message.tool_calls:
+            inner = call.get("function", call) if isinstance(call, dict) else None
+            texts += strings_in(inner.get("arguments") if isinstance(inner, dict) else None)
     asked = set()
     for text in texts:
         for one in template_problems(text or "", ()):

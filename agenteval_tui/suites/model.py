@@ -175,7 +175,7 @@ class Stop(_Strict):
     """Stop repeating a test early, once its pass rate is decided."""
 
     when: Literal["decided"] = "decided"
-    alpha: float = Field(default=0.05, gt=0, lt=1)
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
     threshold: float = Field(default=0.8, gt=0, lt=1)
 
 
@@ -199,7 +199,9 @@ class Test(_Checked):
     description: str = Field(default="", description="What exactly is checked.")
     prompt: str | None = Field(default=None, description="What the agent is asked. A Jinja2 template over `variables`.")
     messages: list[InputMessage] | None = Field(default=None, description="A conversation to start from.")
-    turns: list[str] | None = Field(default=None, description="User messages that are sent one after another.")
+    turns: list[str] | None = Field(
+        default=None, description="User messages that are sent one after another, each when the one before is answered."
+    )
     category: Category | None = None
     tags: list[str] = Field(default_factory=list)
     repeat: int | None = Field(default=None, ge=1, le=100_000, description="How often the test runs.")
