@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -241,3 +244,35 @@ class TestRealTauBench:
         assert report.added > 0
         assert report.read == report.added + sum(count for _, count in report.skipped)
         assert not report.cut_off
+
+
+IMPORTER = """
+import sys
+from agenteval_tui.exchange.importing import import_file
+from agenteval_tui.history.store import Store
+with Store.open(sys.argv[2]) as store:
+    import_file(sys.argv[1], store, on_progress=lambda done, size: (print(done, flush=True), sys.stdin.readline()))
+"""
+
+
+def test_an_import_that_was_killed_is_made_again_as_if_it_had_not_been(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.json", [tau(task, 0, 1.0) for task in range(1_200)])
+    db = tmp_path / "h.db"
+    with subprocess.Popen(
+        [sys.executable, "-c", IMPORTER, str(path), str(db)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.kill()
+    with Store.open(db) as store:
+        (half,) = store.executions()
+        assert (half.kind, half.status) == ("import", "interrupted")
+        report = import_file(path, store)
+        assert (report.added, report.already) == (1_200, False)
+        (row,) = store.executions()
+        assert (row.id, row.status, row.passed) == (report.execution_id, "finished", 1_200)
+        assert store.counts().runs == 1_200
+        assert import_file(path, store).already

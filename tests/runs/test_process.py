@@ -18,7 +18,7 @@ import pytest
 
 from agenteval_tui.history.store import Store
 from agenteval_tui.places import data_dir, history_file
-from agenteval_tui.runs.client import Attachment, attach, live_executions, start
+from agenteval_tui.runs.client import Attachment, attach, find, live_executions, start
 from agenteval_tui.runs.events import Command, Event, Snapshot
 from agenteval_tui.runs.live import ExecutionRequest, Live, card_path
 from agenteval_tui.runs.plan import PlanOptions
@@ -299,6 +299,127 @@ async def test_an_end_before_anybody_could_attach_is_still_seen(begin: Callable[
     watcher = await watch(live)
     await watcher.until(lambda view: view.ended)
     assert watcher.view.count("passed") == 1
+
+
+async def test_what_was_killed_is_resumed_in_a_process_of_its_own(begin: Callable[..., Live]) -> None:
+    killed = await asyncio.to_thread(begin, total_ms=150, repeat=8, concurrency=2)
+    watcher = await watch(killed)
+    await watcher.until(lambda view: view.done >= 2)
+    os.kill(killed.pid, signal.SIGKILL)
+    with pytest.raises(StopAsyncIteration):  # what was on its way still comes in
+        await watcher.until(lambda view: view.ended)
+    await gone(killed)
+    with Store.open(history_file()) as store:
+        before = {row.id: row for row in store.runs_of_execution(killed.execution)}
+    ended = {run for run, row in before.items() if row.status == "passed"}
+    assert 2 <= len(ended) < 8
+    live = await asyncio.to_thread(start, ExecutionRequest(resume=killed.execution[:14]))
+    assert (live.execution, live.title) == (killed.execution, killed.title)
+    assert live.pid != killed.pid
+    again = await watch(live)
+    await again.until(lambda view: view.total)
+    assert list(again.view.runs) == list(before)  # all of it is shown, in its order
+    assert again.view.done >= len(ended)
+    await again.until(lambda view: view.ended)
+    assert (again.view.count("passed"), again.view.total) == (8, 8)
+    await again.attachment.close()
+    await gone(live)
+    with Store.open(history_file()) as store:
+        after = {row.id: row for row in store.runs_of_execution(killed.execution)}
+        assert {run: after[run] for run in ended} == {run: before[run] for run in ended}
+        assert [row.status for row in after.values()] == ["passed"] * 8
+        assert [row.status for row in store.executions()] == ["finished"]
+    with pytest.raises(AgentevalError, match="all 8 runs of this execution have ended"):
+        await asyncio.to_thread(start, ExecutionRequest(resume="last"))
+
+
+async def test_executions_are_found_by_what_people_type(begin: Callable[..., Live]) -> None:
+    with pytest.raises(AgentevalError, match="no execution is running"):
+        find("last")
+    first = await asyncio.to_thread(begin, total_ms=12_000)
+    assert find() == find(first.execution.lower()) == find(first.execution[:20]) == first
+    second = await asyncio.to_thread(begin, total_ms=12_000)
+    assert find("last") == second
+    assert find(first.execution) == first
+    with pytest.raises(AgentevalError, match="more than one execution is running") as raised:
+        find()
+    assert first.execution in raised.value.mend
+    with pytest.raises(AgentevalError, match="fits more than one"):
+        find(first.execution[:3])
+    with pytest.raises(AgentevalError, match="no execution 'zzz' is running"):
+        find("zzz")
+    # One that is running is not resumed by a second process, which would run everything twice.
+    with pytest.raises(AgentevalError, match="is running"):
+        await asyncio.to_thread(start, ExecutionRequest(resume=first.execution))
+
+
+async def test_the_death_of_both_sides_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.suite.yaml"
+    path.write_text(SUITE.format(answer=ANSWER, total_ms=100, repeat=10))
+    program = f"""
+        import asyncio, json, sys
+        from agenteval_tui.runs.client import attach, start, ExecutionRequest
+        from agenteval_tui.runs.events import Graded
+
+        async def main():
+            live = start(ExecutionRequest(({str(path)!r},)))
+            print(json.dumps(live.to_json()), flush=True)
+            async for event in await attach(live):
+                if isinstance(event, Graded):
+                    print(event.run, flush=True)
+        asyncio.run(main())
+    """
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    assert child.stdout is not None
+    live = Live.from_json(json.loads(await asyncio.to_thread(child.stdout.readline)))
+    told = {(await asyncio.to_thread(child.stdout.readline)).decode().strip() for _ in range(2)}
+    os.killpg(child.pid, signal.SIGKILL)
+    os.kill(live.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    await gone(live)
+    with Store.open(history_file()) as store:
+        ended = {row.id for row in store.runs_of_execution(live.execution) if row.status == "passed"}
+    assert told <= ended
+    again = await watch(await asyncio.to_thread(start, ExecutionRequest(resume=live.execution)))
+    await again.until(lambda view: view.ended)
+    assert statuses(live) == ["passed"] * 10
+
+
+async def test_two_apps_and_a_headless_run_on_one_history(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.suite.yaml"
+    path.write_text(SUITE.format(answer=ANSWER, total_ms=10, repeat=60))
+    program = "import sys; from agenteval_tui.__main__ import main; sys.exit(main())"
+    headless = subprocess.Popen(
+        [sys.executable, "-c", program, "run", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    lives = await asyncio.gather(*(asyncio.to_thread(start, ExecutionRequest((str(path),))) for _ in range(2)))
+    with Store.open(history_file()) as app, Store.open(history_file()) as other:
+        watchers = [await watch(live) for live in lives]
+        # Two apps that read, and write what people say, while three processes write runs.
+        labels = 0
+        following = asyncio.gather(*(watcher.until(lambda view: view.ended) for watcher in watchers))
+        while not following.done():
+            for store in (app, other):
+                (run,) = store.run_rows(store.run_ids()[:1])
+                await asyncio.wrap_future(store.label(run.id, 3))
+                labels += 1
+        await following
+        out, errors = await asyncio.to_thread(headless.communicate, timeout=60)
+        assert headless.returncode == 0, (out, errors)
+        rows = app.executions()
+        assert [(row.status, row.passed) for row in rows[:3]] == [("finished", 60)] * 3
+        assert {live.execution for live in lives} < {row.id for row in rows}
+        assert len(other.labels()) == labels
+        assert app.counts().passed == 180
 
 
 def test_what_stops_the_start_is_said_as_in_this_process(tmp_path: Path) -> None:
