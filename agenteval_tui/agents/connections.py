@@ -8,6 +8,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from agenteval_tui.agents.gathered import GatheringTransport
+
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+
 
 class Connections:
     """One client for each server, since their settings differ."""
@@ -26,12 +30,11 @@ class Connections:
             # and should TLS be wanted all the same, a context without certificates trusts nobody.
             verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if here and parts.scheme == "http" else True
             self._clients[place] = httpx.AsyncClient(
-                verify=verify,
+                transport=GatheringTransport(verify=verify, limits=_LIMITS),
                 trust_env=not here,  # a proxy from the environment is for other machines
                 follow_redirects=False,  # a redirect would carry the key and the prompt to who knows where
                 # A cookie would tie one run to another.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
             )
         return self._clients[place]
 

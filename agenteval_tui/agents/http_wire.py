@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import httpx
 
 from agenteval_tui.agents import http_errors
-from agenteval_tui.agents.interface import AgentEvent, Failed
+from agenteval_tui.agents.interface import AgentEvent, Failed, ReasoningDelta, TextDelta
 from agenteval_tui.agents.network_options import Timeouts
 from agenteval_tui.agents.reply import NoReplyError, ServerSaidError, StreamReply, decoded
 from agenteval_tui.agents.sse import ServerEvent, SseReader
@@ -250,12 +250,20 @@ def _no_answer(url: str, began: float) -> _Silent:
 
 async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -> AsyncGenerator[AgentEvent, None]:
     async for data in pieces:
-        for sent in reader.feed(data):
-            for event in reply.take(sent):
-                pieces.spoke = True
-                yield event
-            if reply.over:
-                break
+        gathered: list[AgentEvent] = []
+        failed: Exception | None = None
+        try:
+            for sent in reader.feed(data):
+                gathered.extend(reply.take(sent))
+                if reply.over:
+                    break
+        except (ServerSaidError, NoReplyError) as error:
+            failed = error
+        for event in joined(gathered):
+            pieces.spoke = True
+            yield event
+        if failed is not None:
+            raise failed
         if reply.over:
             break
     else:
@@ -267,6 +275,30 @@ async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -
         raise httpx.RemoteProtocolError("the stream ended before the answer did")
     for event in reply.rest():
         yield event
+
+
+def joined(events: list[AgentEvent]) -> list[AgentEvent]:
+    """The same events, with texts that follow one another in one: what a piece of the network brought is one step."""
+    if len(events) < 2:
+        return events
+    made: list[AgentEvent] = []
+    texts: list[str] = []
+    kind: type[TextDelta] | type[ReasoningDelta] = TextDelta
+    for event in events:
+        if isinstance(event, (TextDelta, ReasoningDelta)):
+            if texts and type(event) is not kind:
+                made.append(kind("".join(texts)))
+                texts = []
+            kind = type(event)
+            texts.append(event.text)
+            continue
+        if texts:
+            made.append(kind("".join(texts)))
+            texts = []
+        made.append(event)
+    if texts:
+        made.append(kind("".join(texts)))
+    return made
 
 
 def _whole_reply(text: str, reply: StreamReply, reader: Callable[[], StreamReader] | None) -> list[AgentEvent]:

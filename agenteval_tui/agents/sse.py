@@ -55,6 +55,18 @@ class SseReader:
             self._after_return = False
             text = text.removeprefix("\n")
         start = 0
+        if not self._pieces and not self._data and not self._name:
+            # Nearly every piece of nearly every stream: whole events of one line of data each.
+            while text.startswith("data:", start):
+                end = text.find("\n\n", start)
+                if end < 0 or "\n" in text[start:end] or "\r" in text[start:end]:
+                    break
+                first = start + (6 if text.startswith(" ", start + 5) else 5)
+                events.append(ServerEvent("", text[first:end]))
+                start = end + 2
+            if start == len(text):
+                return events
+            text, start = text[start:], 0
         for end in _LINE_END.finditer(text):
             self._pieces.append(text[start : end.start()])
             self._line("".join(self._pieces), events)
