@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -57,7 +57,7 @@ class HttpAgent:
             if request.turn <= 1:
                 self._sessions.pop(request.run, None)  # an attempt that failed had another one
             made = make_request(options, request, self._sessions.get(request.run))
-            wire = self._wire(options, made)
+            wire = self._wire(options, made, request.config)
         except AgentevalError as error:
             yield Failed(RunError("bad_request", error.what, error.mend))
             return
@@ -142,8 +142,8 @@ class HttpAgent:
             return CheckReport(False, words, took, failed.error.mend, tuple(steps))
         return CheckReport(True, "the endpoint answers a prompt", took, "", tuple(steps))
 
-    def _wire(self, options: HttpOptions, made: MadeRequest) -> Wire:
-        """The way to the endpoint. Raises `NoKeyError`."""
+    def _wire(self, options: HttpOptions, made: MadeRequest, config: Mapping[str, Any] | None = None) -> Wire:
+        """The way to the endpoint; `config` is what the options were read from. Raises `NoKeyError`."""
         name = options.api_key_env or ""
         key = key_of(self._setup, name)
         headers = {header.lower(): text for header, text in made.headers.items()}
@@ -164,7 +164,7 @@ class HttpAgent:
             {},
             setup=self._setup,
             options=filled,
-            config=self._setup.config,
+            config=config or self._setup.config,
             connections=self._connections,
             option="url",
         )

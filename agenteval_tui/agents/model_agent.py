@@ -59,7 +59,7 @@ class ModelAgent(ABC, Generic[Options]):
         try:
             changed = request.config and request.config != self._setup.config
             options = self._read(request.config) if changed else self._options
-            wire = self._wire(options)
+            wire = self._wire(options, request.config)
             toolbox = self._toolbox(options, request.context)
         except AgentevalError as error:
             yield Failed(RunError("bad_request", error.what, error.mend))
@@ -108,8 +108,8 @@ class ModelAgent(ABC, Generic[Options]):
             async for event in events:
                 yield event
 
-    def _wire(self, options: Options) -> Wire:
-        """The way to the server. Raises `NoKeyError`."""
+    def _wire(self, options: Options, config: Mapping[str, Any] | None = None) -> Wire:
+        """The way to the server; `config` is what the options were read from. Raises `NoKeyError`."""
         key = key_of(self._setup, options.key_env)
         return wire_to(
             options.url,
@@ -118,7 +118,7 @@ class ModelAgent(ABC, Generic[Options]):
             self._protocol(options).key_headers(key),
             setup=self._setup,
             options=options,
-            config=self._setup.config,
+            config=config or self._setup.config,
             connections=self._connections,
             usual=self.usual_address,
         )

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
+import shutil
 import socket
+import ssl
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dialects import ALL, ANTHROPIC, MODELS, STREAM, Call, Dialect, Text
+from dialects import ALL, ANTHROPIC, MODELS, RESPONSES, STREAM, Call, Dialect, Text
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
@@ -214,9 +217,9 @@ async def test_tool_calls_in_pieces_and_arguments_that_are_no_json(run_agent: An
     assert [arguments for _, _, arguments in dialect.calls(sent)] == wanted
 
 
-@models
+@pytest.mark.parametrize("dialect", [RESPONSES, ANTHROPIC], ids=["responses", "anthropic"])  # chat: test_openai_faults
 async def test_ten_thousand_calls_with_the_same_id(run_agent: Any, dialect: Dialect) -> None:
-    answer = dialect.stream(*[Call("same", "f")] * 10_000)
+    answer = dialect.stream(*[Call("same", "f", ())] * 10_000)
     replies = [answer, dialect.stream(Text(["done"]))]
     ran, server = await against(run_agent, dialect, lambda _: replies.pop(0), tools=TOOLS)
     assert ran.transcript.error is None
@@ -249,6 +252,39 @@ async def test_the_key_goes_to_its_host_and_nowhere_else(run_agent: Any, dialect
     assert stranger == []
     held = server.requests[0].headers
     assert held.get("authorization") == f"Bearer {KEY}" or held.get("x-api-key") == KEY
+
+
+@every
+async def test_a_certificate_that_nobody_vouches_for_is_refused(
+    run_agent: Any, dialect: Dialect, self_signed: ssl.SSLContext
+) -> None:
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(1))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=self_signed)
+    port = server.sockets[0].getsockname()[1]
+    ran = await run_agent(dialect.config(f"https://127.0.0.1:{port}/v1", api_key_env="MY_KEY"), env={"MY_KEY": KEY})
+    server.close()
+    assert ended(ran) == ("connection", False)
+    assert "certificate" in ran.transcript.error.message
+    assert asked == []
+
+
+@pytest.fixture(scope="module")
+def self_signed(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
+    """A server's side of TLS with a certificate that it signed itself."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not here to make a certificate")
+    folder = tmp_path_factory.mktemp("tls")
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-keyout", str(folder / "key"), "-out", str(folder / "cert"), "-subj", "/CN=127.0.0.1", "-days", "2"]
+    subprocess.run([*made, *names], check=True, capture_output=True, timeout=60)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert", folder / "key")
+    return context
 
 
 @every
