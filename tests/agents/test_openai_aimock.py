@@ -13,7 +13,7 @@ from agenteval_tui.agents.openai_chat import OpenAIChatAgent
 
 LONG = "This sentence is long enough to come in several pieces, one after the other."
 FIXTURES: list[dict[str, Any]] = [
-    {"match": {"userMessage": "say something"}, "response": {"content": LONG}},
+    {"match": {"userMessage": "say something"}, "response": {"content": LONG}, "latency": 20},
     {
         "match": {"userMessage": "compare", "hasToolResult": False},
         "response": {
