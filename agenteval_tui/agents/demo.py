@@ -74,9 +74,9 @@ class DemoAgent:
         shop = open_shop()
         taken = {call.id for call in request.tool_calls}
         try:
-            for call in request.tool_calls:
-                if call.status == "ok" and isinstance(call.arguments, dict):
-                    call_tool(shop, call.name, call.arguments)
+            for made in request.tool_calls:
+                if made.status == "ok" and isinstance(made.arguments, dict):
+                    call_tool(shop, made.name, made.arguments)
             turn, key = next(talk), 0
             while True:
                 spoken = words([turn.text, *(canonical_json(dict(call.arguments)) for call in turn.calls)])

@@ -222,7 +222,14 @@ class Asker:
             config = expanded(plan, env)
             made: Any
             if kind == "chat":
-                made = make_agent(plan.name, config, base_dir=plan.base_dir, env=env, transcripts=self._transcripts)
+                made = make_agent(
+                    plan.name,
+                    config,
+                    base_dir=plan.base_dir,
+                    env=env,
+                    transcripts=self._transcripts,
+                    trusted=self._trust,
+                )
             else:
                 made = make_embedder(plan.name, config, base_dir=plan.base_dir, env=env)
             self._made[key] = made, config, asyncio.Semaphore(int(config.get("concurrency") or AT_ONCE))

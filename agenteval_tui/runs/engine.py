@@ -31,21 +31,22 @@ from agenteval_tui.runs.events import (
     UsageCounted,
 )
 from agenteval_tui.runs.flight import Flight
+from agenteval_tui.runs.judging import Judging
 from agenteval_tui.runs.plan import Plan, RunPlan
 from agenteval_tui.runs.prepared import Prepared, prepare_agents
 from agenteval_tui.runs.records import begin, run_ended, run_never_begun
 from agenteval_tui.runs.refusals import Refusals
 from agenteval_tui.runs.stopping import Repetitions, repetitions_of
 from agenteval_tui.runs.tally import Tally
-from agenteval_tui.runs.verdicts import CANCELLED, SKIPPED, Asking, Judged, is_large, judge
+from agenteval_tui.runs.verdicts import CANCELLED, SKIPPED, Judged, judge
 from agenteval_tui.runs.waiting import WaitingRuns
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.model import Transcript, Usage
+from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.asking import Answers, Asker
 
 log = logging.getLogger(__name__)
 
@@ -106,12 +107,12 @@ class Engine:
         self._figures: tuple[Any, ...] = ()
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._asker: Asker | None = None
-        self._asks = Asking()
+        self._judging = Judging(plan, store, self._env, retry_base_s)
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
         self._agents.update(prepare_agents(self.plan, self._store, self._env, self._retry_base_s))
+        self._judging = Judging(self.plan, self._store, self._env, self._retry_base_s)
 
     async def run(self) -> Ended:
         """Run all of the plan; gives the last event. Raises `AgentevalError` when it can't begin.
@@ -252,7 +253,7 @@ class Engine:
         return Flight(run, one.agent, request, one.retries, self._tell, one.price, one.withheld)
 
     async def _fly(self, flight: Flight) -> None:
-        answers = None
+        stored: tuple[StoredReply, ...] = ()
         try:
             known = await self._known(flight) if self.plan.cache else None
             if known is not None:
@@ -266,14 +267,7 @@ class Engine:
                 return
             if transcript.error is None and known is None and self._refusals.accepted(flight, self._limit):
                 self._fill()
-            replies = None
-            if transcript.error is None and self._asks(flight.plan):
-                answers = await self._answers(flight, transcript)
-                replies = answers.replies
-            if is_large(transcript) and transcript.error is None:
-                judged = await asyncio.to_thread(judge, flight.plan, transcript, replies)
-            else:
-                judged = judge(flight.plan, transcript, replies)
+            judged, stored = await self._judging.judge(flight.plan, transcript)
         except asyncio.CancelledError:
             if not flight.stop:
                 raise
@@ -281,9 +275,9 @@ class Engine:
             if transcript is None:
                 return
             judged = judge(flight.plan, transcript)
-        if answers is not None and answers.stored:
+        if stored:
             # Before the run's end: a result is never in the history without what it rests on.
-            self._store.keep_replies(flight.run, answers.stored)
+            self._store.keep_replies(flight.run, stored)
         self._settle(flight, transcript, judged)
 
     def _back_in_line(self, flight: Flight) -> bool:
@@ -315,23 +309,6 @@ class Engine:
     def _request_hash(self, flight: Flight) -> str:
         agent = self._agents[flight.plan.agent.hash].fingerprint
         return request_hash(agent, flight.request, flight.plan.turns) if agent else ""
-
-    async def _answers(self, flight: Flight, transcript: Transcript) -> Answers:
-        """Ask what the run's criteria want to know of others."""
-        from agenteval_tui.runs.asking import Asker, Case
-        from agenteval_tui.runs.recordings import recordings_of
-
-        if self._asker is None:
-            self._asker = Asker(
-                self.plan.respondents,
-                env=self._env,
-                known=self._store.known_reply,
-                transcripts=lambda reference: recordings_of(self._store, reference),
-                trust=self.plan.trust,
-                retry_base_s=self._retry_base_s,
-            )
-        run = flight.plan
-        return await self._asker.answer(Case(run.suite_key, run.specs, transcript, run.variables))
 
     def _landed(self, flight: Flight) -> Transcript | None:
         """The agent is done: say so. None when the run was settled without it, meanwhile."""
@@ -459,12 +436,8 @@ class Engine:
             return ""
         spent = [flight.spent for flight in self._flights.values() if not flight.settled]
         in_flight = [Used(one.cost or 0.0, one.total_tokens or 0) for one in spent]
-        used = self._tally.used(self._judged)
+        used = self._tally.used(self._judging.usage)
         return self._budget.holds_up(used, self._tally.paid, in_flight, time.monotonic() - self._began)
-
-    @property
-    def _judged(self) -> Usage:
-        return self._asker.usage if self._asker is not None else Usage()
 
     async def _end(self) -> Ended:
         status = self._stopping or "finished"
@@ -494,8 +467,7 @@ class Engine:
         return said
 
     async def _close_agents(self) -> None:
-        if self._asker is not None:
-            await self._asker.close()
+        await self._judging.close()
         for one in self._agents.values():
             try:
                 await asyncio.wait_for(one.agent.close(), self._grace_s)
@@ -546,7 +518,7 @@ class Engine:
             flights=[*self._flights.values(), *parked.values()],
             limit=self._limit,
             paused=self._paused,
-            judged=self._judged,
+            judged=self._judging.usage,
         )
         if figures != self._figures:
             self._figures = figures

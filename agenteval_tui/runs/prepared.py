@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -61,14 +60,13 @@ def _prepared(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], 
 
     variables = environment_for(one.base_dir, env)
     config = expanded(one, variables)
-    more = {"trusted": plan.trust} if "trusted" in inspect.signature(make_agent).parameters else {}
     agent = make_agent(
         one.name,
         config,
         base_dir=one.base_dir,
         env=variables,
         transcripts=lambda reference: recordings_of(store, reference),
-        **more,
+        trusted=plan.trust,
     )
     price = price_for(config, config_dir())
     if plan.limits.cost is not None:

@@ -40,6 +40,7 @@ class Stream:
         self._run = run
         self._tell = tell
         self._withheld = withheld
+        self._secret = bool(withheld)
         self._texts: list[str] = []
         self._kind: type[Event] = TextStreamed
         self._arguments: dict[int, list[str]] = {}
@@ -63,7 +64,11 @@ class Stream:
 
     def text(self, text: str) -> None:
         """More of the answer."""
-        self._gather(TextStreamed, text)
+        if self._kind is TextStreamed:
+            self.shown = True
+            self._texts.append(text)
+        else:
+            self._gather(TextStreamed, text)
 
     def other(self, event: AgentEvent) -> None:
         """Anything but text, usage and the end."""
@@ -126,7 +131,7 @@ class Stream:
     def _send(self, *, whole: bool) -> None:
         text = "".join(self._texts)
         self._texts.clear()
-        if self._withheld:
+        if self._secret:
             text = self._withheld.text(text)
             kept = 0 if whole else self._withheld.open_end(text)
             if kept:
