@@ -27,7 +27,7 @@ class PythonOptions(AgentOptions):
     settings: dict[str, Any] = Field(
         default_factory=dict, description="Anything for the function: its `config`. Variations may differ."
     )
-    timeouts: ProgramTimeouts = ProgramTimeouts()
+    timeouts: ProgramTimeouts = Field(default=ProgramTimeouts(), description="How long to wait for its output.")
     max_reply_mb: float = Field(16.0, gt=0, description="More output is an error.")
 
     @model_validator(mode="after")

@@ -190,6 +190,8 @@ class Program:
 
 def kill_group(pid: int, number: int) -> bool:
     """Send a signal (0: none) to the group that `pid` leads; whether there is such a group."""
+    if pid <= 1:
+        return False  # 0 would be our own group
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -228,8 +230,8 @@ async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Pr
     """Start a program. Raises `AgentevalError` in words when it can't be started."""
     program = find_program(argv[0], cwd, env)
     loop = asyncio.get_running_loop()
-    try:
-        transport, pipes = await loop.subprocess_exec(
+    starting = asyncio.ensure_future(
+        loop.subprocess_exec(
             _Pipes,
             *(program, *argv[1:]),
             cwd=cwd,
@@ -239,11 +241,26 @@ async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Pr
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
+    )
+    try:
+        transport, pipes = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # It may have started others by now: it is ended as a group as soon as it is there.
+        starting.add_done_callback(_end_unwanted)
+        raise
     except OSError as error:
         raise AgentevalError(f"{argv[0]} can't be started: {_why(error)}", mend=_mend(error, argv[0])) from None
     except ValueError as error:  # a NUL in an argument
         raise AgentevalError(f"{argv[0]} can't be started: {error}") from None
     return Program(transport, pipes)
+
+
+def _end_unwanted(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Pipes]]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        transport, pipes = starting.result()
+        pipes.ending = True
+        kill_group(transport.get_pid(), signal.SIGKILL)
+        transport.close()
 
 
 def _why(error: OSError) -> str:

@@ -1,0 +1,59 @@
+"""Child processes: what must never happen to ours, and what is left of one that nobody wants any more."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import uuid
+from pathlib import Path
+
+import pytest
+from programs import lives, until
+
+from agenteval_tui.agents.programs.process import kill_group, start
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
+async def test_a_start_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
+    marks = []
+    for rounds in range(12):
+        mark = uuid.uuid4().hex
+        command = ["sh", "-c", f": {mark}; sleep 600 & sleep 600"]
+        task = asyncio.create_task(start(command, cwd=tmp_path, env={**os.environ, "MARK": mark}))
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        if task.cancel():
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        else:
+            await (await task).end()
+        marks.append(mark.encode())
+
+    def left() -> bool:
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (place / "environ").read_bytes()
+            except OSError:
+                continue
+            if any(mark in words for mark in marks) and lives(int(place.name)):
+                return True
+        return False
+
+    await until(lambda: not left(), "the end of all that was started")
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1])
+def test_our_own_group_is_never_meant(pid: int) -> None:
+    assert not kill_group(pid, signal.SIGTERM)
+
+
+async def test_end_is_final_even_when_it_is_cancelled(tmp_path: Path) -> None:
+    stubborn = "trap '' TERM; echo ready; while :; do sleep 600; done"
+    program = await start(["sh", "-c", stubborn], cwd=tmp_path, env=os.environ)
+    assert await program.read() == b"ready\n"
+    ending = asyncio.create_task(program.end(grace_s=60))
+    await asyncio.sleep(0)
+    ending.cancel()
+    await asyncio.wait([ending])
+    await until(lambda: not lives(program.pid), "the end")
