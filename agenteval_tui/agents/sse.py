@@ -56,18 +56,8 @@ class SseReader:
             text = text.removeprefix("\n")
         start = 0
         if not self._pieces and not self._data and not self._name:
-            # Nearly every piece of nearly every stream: whole events of one line of data each.
-            while text.startswith("data:", start):
-                end = text.find("\n\n", start)
-                if end < 0 or "\n" in text[start:end] or "\r" in text[start:end]:
-                    break
-                first = start + (6 if text.startswith(" ", start + 5) else 5)
-                events.append(ServerEvent("", text[first:end]))
-                start = end + 2
-            if start == len(text):
-                return events
-            text, start = text[start:], 0
-        for end in _LINE_END.finditer(text):
+            start = self._whole_events(text, events)
+        for end in _LINE_END.finditer(text, start):
             self._pieces.append(text[start : end.start()])
             self._line("".join(self._pieces), events)
             self._pieces.clear()
@@ -77,6 +67,19 @@ class SseReader:
         if text.endswith("\r"):
             self._after_return = True
         return events
+
+    @staticmethod
+    def _whole_events(text: str, events: list[ServerEvent]) -> int:
+        """Take the events of one line of data each at the beginning: nearly every piece of nearly every stream is made
+        of such. Gives where they end."""
+        start = 0
+        while text.startswith("data:", start):
+            end = text.find("\n\n", start)
+            if end < 0 or "\n" in text[start:end] or "\r" in text[start:end]:
+                break
+            events.append(ServerEvent("", text[start + (6 if text.startswith(" ", start + 5) else 5) : end]))
+            start = end + 2
+        return start
 
     def _line(self, line: str, events: list[ServerEvent]) -> None:
         if not line:
