@@ -14,7 +14,7 @@ from agenteval_tui.history.bulk import write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.liveness import owner_name
 from agenteval_tui.history.rows import HEAD, ExecutionRecord, PlannedRun
-from agenteval_tui.history.tasks import Packed, PackedTasks, store_tasks
+from agenteval_tui.history.tasks import Packed, PackedTasks, pack, store_packed
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 
@@ -34,12 +34,14 @@ class Begin:
     def prepare(self) -> None:
         """Encode and compress what resuming needs."""
         self.tasks.add(run.task for run in self.runs)
-        self.setup = self.tasks.add_one(self.record.setup)
+        self.tasks.pack()
+        if self.record.setup is not None:
+            self.setup = pack(dict(self.record.setup))
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert all of it."""
         record = self.record
-        task_ids = store_tasks(connection, self.tasks)
+        task_ids = store_packed(connection, [*self.tasks.packed, *([self.setup] if self.setup is not None else [])])
         connection.execute(
             "INSERT INTO executions"
             " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup)"
@@ -72,10 +74,11 @@ class AddRuns:
     def prepare(self) -> None:
         """Encode and compress what resuming needs."""
         self.tasks.add(run.task for run in self.runs)
+        self.tasks.pack()
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert them, with the suites, tests, criteria and plans that are new."""
-        _add_runs(connection, self.execution_id, self.runs, self.tasks, store_tasks(connection, self.tasks))
+        _add_runs(connection, self.execution_id, self.runs, self.tasks, store_packed(connection, self.tasks.packed))
 
 
 def _add_runs(
@@ -108,14 +111,15 @@ def _add_runs(
                 run.repetition,
                 clean(run.agent),
                 "queued",
-                task_ids[tasks.hash_of(run.task)] if run.task is not None else None,
+                *tasks.place_of(run.task, task_ids),
                 run.seed,
             )
         )
     write_rows(
         connection,
         "INSERT INTO runs"
-        " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task, seed) {rows}",
+        " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task,"
+        " task_number, seed) {rows}",
         rows,
     )
     connection.execute(

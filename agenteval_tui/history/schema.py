@@ -103,10 +103,12 @@ _REPLIES = (
 
 # What it takes to run later what an execution did not come to, to find an answer again, and to say what was paid for.
 _RESUMING = (
-    # What runs are made of (`runs.tasks`), by content hash: repetitions share a task, executions of a suite a setup.
+    # What runs are made of (`runs.tasks`): many tasks in a row, by their content hash, and a run says which of them is
+    # its own (`task_number`). Repetitions share a task, and executions of a suite that did not change a row.
     "CREATE TABLE tasks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL)",
     "ALTER TABLE executions ADD COLUMN setup INTEGER",
     "ALTER TABLE runs ADD COLUMN task INTEGER",
+    "ALTER TABLE runs ADD COLUMN task_number INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE runs ADD COLUMN seed INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE runs ADD COLUMN request TEXT",
     "ALTER TABLE runs ADD COLUMN cached INTEGER NOT NULL DEFAULT 0",

@@ -45,10 +45,20 @@ def test_tasks_come_back_and_are_stored_once(store: Store) -> None:
     assert [found[RUN.format(n)].task for n in range(4)] == [*TASKS, *TASKS]
     assert [found[RUN.format(n)].seed for n in range(4)] == [0, 1, 2, 3]
     assert store.setup_of("EXECUTION-1") == SETUP == store.setup_of("EXECUTION-2")
-    assert count(store, "tasks") == 3
+    assert count(store, "tasks") == 2  # all tasks, and the setup
     store.begin_execution(record("BARE"), [planned(0, "BARE")]).result()
     assert store.tasks_of("BARE") == {}
     assert store.setup_of("BARE") is None
+
+
+def test_many_tasks(store: Store) -> None:
+    tasks = [{"number": n} for n in range(2_500)]
+    runs = [planned(n, task=tasks[n % 2_500], seed=n) for n in range(5_000)]
+    store.begin_execution(record(), runs[:4_000])
+    store.add_runs("EXECUTION-1", runs[4_000:]).result()
+    found = store.tasks_of("EXECUTION-1")
+    assert [found[run.id].task["number"] for run in runs] == [*range(2_500), *range(2_500)]
+    assert count(store, "tasks") == 4
 
 
 def test_an_execution_is_taken_up_where_it_was_left(store: Store) -> None:

@@ -17,7 +17,7 @@ from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Faile
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import schema
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.tasks import pack_task, unpack_task
+from agenteval_tui.history.tasks import pack, unpack
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, RunRef
 from agenteval_tui.runs.plan_agents import AgentPlan
@@ -404,10 +404,10 @@ runs = st.builds(
 def test_tasks_give_back_the_runs(planned: list[RunPlan]) -> None:
     plan = Plan("E", "t", tuple(planned), 4, respondents=Respondents(judge="j"))
     tasks = Tasks(plan)
-    setup = read_setup(unpack_task(pack_task(tasks.setup()).data))
+    setup = read_setup(unpack(pack(tasks.setup()).data))
     assert (setup.concurrency, setup.respondents.judge) == (4, "j")
     for run in planned:
-        task = unpack_task(pack_task(tasks.of(run)).data)
+        task = unpack(pack(tasks.of(run)).data)
         again = run_plan(
             task,
             setup,
