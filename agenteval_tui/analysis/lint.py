@@ -88,7 +88,6 @@ def _unreadable(path: Path, error: AgentevalError) -> Problem:
 
 def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
     from agenteval_tui.agents.registry import option_problems
-    from agenteval_tui.agents.tools_check import tool_problems
 
     agents = _child(loaded.root, "agents")
     for name, config in suite.agents.items():
@@ -99,6 +98,10 @@ def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
             option = path.partition(".")[0]
             if "${" not in str(plain.get(option, "") if option else plain):
                 yield _at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
+        if "tools" not in plain:
+            continue
+        from agenteval_tui.agents.tools_check import tool_problems  # most suites need none of its models
+
         for message in tool_problems(plain, loaded.path.parent):
             yield _at(loaded, _key_or_value(node, "tools"), "agent-tools", message)
 

@@ -110,13 +110,13 @@ def _go(
 
         invocation.out.line((heading(preview_plan(plan, store)), "dim"))
     if not runs_apart(invocation, detach=limits.detach):
-        from agenteval_tui.cli.run_end import lines_of_tests, report
+        from agenteval_tui.cli.run_end import report
 
         done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
-        return report(invocation, store, done, reports, limits.gate, lines_of_tests(loaded))
+        return report(invocation, store, done, reports, limits.gate)
     from agenteval_tui import places
     from agenteval_tui.cli.run_apart import begin, say_detached, watch_to_end
-    from agenteval_tui.cli.run_end import lines_of_tests, report
+    from agenteval_tui.cli.run_end import report
     from agenteval_tui.runs.client import ExecutionRequest
 
     # Its process asks nobody: what was permitted here, for this once, goes with the request.
@@ -131,7 +131,7 @@ def _go(
     watched = watch_to_end(invocation, store, live, quiet=reports.on_stdout)
     if watched is None:
         return INTERRUPTED
-    return report(invocation, store, watched, reports, limits.gate, lines_of_tests(loaded))
+    return report(invocation, store, watched, reports, limits.gate)
 
 
 def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.output import Output, plural
@@ -18,15 +20,41 @@ if TYPE_CHECKING:
 
 
 def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> Live:
-    """Start it. Raises the `AgentevalError` that its process met."""
-    from agenteval_tui.runs.client import start
+    """Start it. Raises the `AgentevalError` that its process met.
+
+    Ctrl-C meanwhile must not leave behind what nobody wants: it is let start, cancelled, and then KeyboardInterrupt
+    is raised.
+    """
+    from agenteval_tui.runs import client
 
     if not quiet:
         invocation.out.status("starting …")
+    with _held_back() as pressed:
+        try:
+            live = client.start(request)
+        finally:
+            invocation.out.status("")
+    if pressed:
+        from agenteval_tui.cli.watching import cancel
+
+        cancel(live)
+        raise KeyboardInterrupt
+    return live
+
+
+@contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """While this lasts, Ctrl-C is only noted in the list."""
+    pressed: list[int] = []
     try:
-        return start(request)
+        before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    except ValueError:  # not the main thread: whoever called us has the signals
+        yield pressed
+        return
+    try:
+        yield pressed
     finally:
-        invocation.out.status("")
+        signal.signal(signal.SIGINT, before)
 
 
 def say_detached(out: Output, live: Live, runs: int | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from agenteval_tui.cli.run_progress import RunProgress
     from agenteval_tui.history.rows import ExecutionRow, RunRow
     from agenteval_tui.history.store import Store
-    from agenteval_tui.suites.load import LoadedSuite
 
 TestLines = Mapping[tuple[str, str], tuple[str, int]]
 """(suite's key, test's id) -> file and line where the test stands."""
@@ -64,23 +63,23 @@ def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *
     return Done(row, counts_of(row), overall["pass_rate"], interrupted)
 
 
-def report(
-    invocation: Invocation, store: Store, done: Done, reports: Reports, gate: float | None, lines: TestLines
-) -> int:
+def report(invocation: Invocation, store: Store, done: Done, reports: Reports, gate: float | None) -> int:
     """Write the reports, tell GitHub if it is there; gives the exit code."""
     reports.write(invocation, store, done.execution)
     if os.environ.get("GITHUB_ACTIONS"):
-        tell_github(invocation, store, done.execution, lines)
+        tell_github(invocation, store, done.execution)
     return done.code(gate)
 
 
-def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow, lines: TestLines) -> None:
+def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow) -> None:
     """Annotations at the tests that did not pass, and the report on the job's page.
 
     They go to stderr, which the runner reads as well: stdout may be one JSON document. A page that can't be written
     is said, and fails nothing.
     """
     from agenteval_tui.exchange.github import annotation_lines, summary_md
+
+    lines = lines_of_tests(execution.suite_keys)
 
     def place_of(run: RunRow) -> tuple[str, int] | None:
         found = lines.get((run.suite_key, run.test_id))
@@ -104,12 +103,16 @@ def _in_workspace(file: str) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
-def lines_of_tests(loaded: Sequence[LoadedSuite]) -> TestLines:
-    """Where the tests of these suites stand."""
+def lines_of_tests(suite_keys: Iterable[str]) -> TestLines:
+    """Where the tests of these suites stand in their files, as these are now; nothing of files that can't be read."""
+    from agenteval_tui.suites.load import load_suite
 
     found = {}
-    for one in loaded:
-        if one.suite is not None:
-            for test in one.suite.tests:
-                found[one.key, test.id] = (str(one.path), one.line_of(test.id))
+    for key in suite_keys:
+        try:
+            one = load_suite(Path(key))
+        except AgentevalError:
+            continue
+        for test in one.suite.tests if one.suite is not None else ():
+            found[key, test.id] = (str(one.path), one.line_of(test.id))
     return found

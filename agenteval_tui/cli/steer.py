@@ -41,10 +41,9 @@ def cancel(invocation: Invocation, execution: str | None, everything: bool) -> i
 
 
 def _cancel(invocation: Invocation, live: Live) -> None:
-    from agenteval_tui.cli.watching import steer
-    from agenteval_tui.runs.events import Command
+    from agenteval_tui.cli import watching
 
-    view = steer(live, Command("cancel"), lambda view: view.ended is not None)
+    view = watching.cancel(live)
     cancelled, status = view.count("cancelled"), view.ended.status if view.ended is not None else ""
     kept = view.done - cancelled
     if status != "cancelled":

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 5.0
 """How long an execution may take to say how it is."""
+GONE_S = 15.0
+"""How long its process may take to go, after the execution has ended: other watchers read the end first."""
 STEER_S = 30.0
 """How long it may take to do what it was told: agents may clean up."""
 
@@ -131,6 +133,21 @@ async def _look(live: Live) -> ExecutionView | None:
     finally:
         await attachment.close()
     return None
+
+
+def cancel(live: Live) -> ExecutionView:
+    """End an execution; when this returns it has, and nobody finds it among those that run any more.
+
+    Raises `AgentevalError` when it does not end.
+    """
+    from agenteval_tui.runs.client import live_executions
+    from agenteval_tui.runs.events import Command
+
+    view = steer(live, Command("cancel"), lambda view: view.ended is not None)
+    until = time.monotonic() + GONE_S
+    while time.monotonic() < until and any(one.execution == live.execution for one in live_executions()):
+        time.sleep(0.01)
+    return view
 
 
 def steer(live: Live, command: Command, reached: Callable[[ExecutionView], bool]) -> ExecutionView:

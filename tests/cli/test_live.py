@@ -82,7 +82,7 @@ def test_ctrl_c_on_a_terminal_cancels_and_ends_with_130(slow: Path) -> None:
         assert (
             os.waitstatus_to_exitcode(os.waitid(os.P_PID, terminal.pid, os.WEXITED | os.WNOWAIT).si_status << 8) == 130
         )
-    assert live_executions() == []
+    until(lambda: not live_executions(), "the end of its process")
     with Store.open(history_file()) as store:
         row = store.execution("last")
         assert (row.status, row.runs, row.ended) == ("cancelled", 60, 60)
@@ -222,3 +222,20 @@ def test_nothing_runs_or_not_that(cli: Any, verb: str) -> None:
         done = cli(*arguments)
         assert done.code == 2
         assert "no execution is running" in done.err
+
+
+def test_ctrl_c_while_it_starts_leaves_nothing_behind(cli: Any, slow: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from agenteval_tui.runs import client
+
+    real = client.start
+
+    def impatient(request: client.ExecutionRequest) -> client.Live:
+        os.kill(os.getpid(), signal.SIGINT)  # before its process has said anything
+        return real(request)
+
+    monkeypatch.setattr(client, "start", impatient)
+    done = cli("run", slow, "--repeat", "30", "--detach")
+    assert done.code == 130
+    assert live_executions() == []
+    with Store.open(history_file()) as store:
+        assert store.execution("last").status == "cancelled"
