@@ -118,7 +118,8 @@ def arguments_object(text: str) -> dict[str, Any] | None:
 def with_system(request: AgentRequest, system: str | None) -> tuple[Message, ...]:
     """The messages, with the system prompt and the input data that the test's context or the agent's options bring.
 
-    A system message of the test's own stands. `input_data` is added to the last user message, as JSON.
+    A system message of the test's own stands. `input_data` is added to the last user message, as JSON,
+    in the first turn: later ones hold what was said then.
     """
     messages = request.messages
     prompt = request.context.get("sample_system_prompt") or system
@@ -126,7 +127,7 @@ def with_system(request: AgentRequest, system: str | None) -> tuple[Message, ...
         first = Message("system", _filled(str(prompt), request.context.get("sample_concepts")))
         messages = (first, *messages)
     data = request.context.get("input_data")
-    if data is not None and messages and messages[-1].role == "user":
+    if data is not None and request.turn == 1 and messages and messages[-1].role == "user":
         text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
         last = messages[-1]
         messages = (*messages[:-1], Message("user", f"{last.content}\n\n{text}", name=last.name))

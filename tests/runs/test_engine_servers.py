@@ -65,6 +65,16 @@ async def test_a_conversation_with_tools_over_the_wire(execution: Execute) -> No
     assert [call.result for call in transcript.tool_calls] == ["noon", "noon"]
 
 
+async def test_input_data_is_told_once(execution: Execute) -> None:
+    async with ScriptedServer(lambda request: said("hello")) as server:
+        one = execution(suite(at(server), turns=["first", "second"], context={"input_data": {"order": 7}}))
+        await one.run()
+    users = [message["content"] for message in server.requests[-1].json["messages"] if message["role"] == "user"]
+    assert users == ['first\n\n{"order": 7}', "second"]
+    transcript = one.store.transcript(one.engine.plan.runs[0].ref.run)
+    assert [message.content for message in transcript.messages if message.role == "user"] == users
+
+
 async def test_a_server_that_takes_two_at_once_serves_everybody(execution: Execute) -> None:
     busy = most = 0
 
