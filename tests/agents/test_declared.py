@@ -26,6 +26,11 @@ SERVER = {"mcp": {"command": ["npx", "-y", "a server"], "only": ["x"]}}
             ("python agent m:f (with v/bin/python)",),
         ),
         ({"kind": "openai", "tools": [{"name": "f", "python": "lookup:find"}]}, {}, ("python tool lookup:find",)),
+        (
+            {"kind": "openai", "tools": [{"name": "f", "python": "m:f", "interpreter": "./py"}]},
+            {},
+            ("python tool m:f (with ./py)",),
+        ),
         ({"kind": "anthropic", "tools": [{"name": "f", "command": ["./f"]}]}, {}, ("tool f: ./f",)),
         ({"kind": "openai", "tools": [SERVER, SERVER]}, {}, ("MCP server npx -y 'a server'",)),
         ({"kind": "openai", "tools": [{"mcp": {"url": "https://x/mcp"}}]}, {}, ()),

@@ -37,7 +37,7 @@ def _agent(config: Mapping[str, Any]) -> Iterator[str]:
         shell = " (by a shell)" if config.get("shell") else ""
         yield f"command: {program_words(config.get('command', ''))}{shell}"
     if config.get("kind") == "python":
-        yield f"python agent {config.get('callable', '')}{_interpreter(config)}"
+        yield f"python agent {config.get('callable', '')}{_interpreter(config, 'python')}"
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[str]:
@@ -69,10 +69,7 @@ def _sample_tools(context: Mapping[str, Any]) -> Iterator[str]:
 
 def _tool(entry: Mapping[str, Any]) -> Iterator[str]:
     if "python" in entry:
-        place = entry["python"]
-        if isinstance(place, Mapping):
-            place = f"{place.get('function', '')}{_interpreter(place)}"
-        yield f"python tool {place}"
+        yield f"python tool {entry['python']}{_interpreter(entry, 'interpreter')}"
     if "command" in entry:
         shell = " (by a shell)" if entry.get("shell") else ""
         yield f"tool {entry.get('name', '')}: {program_words(entry['command'])}{shell}"
@@ -81,5 +78,5 @@ def _tool(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"MCP server {program_words(server['command'])}"
 
 
-def _interpreter(config: Mapping[str, Any]) -> str:
-    return f" (with {config['python']})" if config.get("python") else ""
+def _interpreter(config: Mapping[str, Any], option: str) -> str:
+    return f" (with {config[option]})" if config.get(option) else ""

@@ -45,5 +45,6 @@ async def ping(agent: Agent, reachable: CheckStep) -> CheckReport:
         f"it answered in {pieces} pieces" if pieces > 1 else "it answered in one piece" if pieces else "no text came",
         transcript.timing.first_token_ms,
     )
-    called = CheckStep("tools", True if tools else None, f"it called {tools} tools" if tools else "it called no tool")
+    count = "no tool" if not tools else "a tool" if tools == 1 else f"{tools} tools"
+    called = CheckStep("tools", True if tools else None, f"it called {count}")
     return CheckReport(True, f"it answers {PROMPT!r} with {shown!r}", took, steps=(reachable, streams, called))

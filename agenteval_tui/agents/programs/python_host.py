@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,6 +27,21 @@ class RaisedError(Exception):
     """The function raised; the text is the exception's type, message and place."""
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A request that waits for answers: at most `room` bytes of them are kept, however slowly they are taken."""
+
+    room: int
+    answers: asyncio.Queue[Mapping[str, Any] | None] = field(default_factory=asyncio.Queue)
+
+    def give(self, line: bytes, answer: Mapping[str, Any]) -> None:
+        before, self.room = self.room, self.room - len(line)
+        if self.room >= 0:
+            self.answers.put_nowait(answer)
+        elif before >= 0:
+            self.answers.put_nowait({"too_much": True})
+
+
 class PythonHost:
     """The process (programs/python_child.py says what can be asked). Several may ask at once.
 
@@ -35,7 +51,7 @@ class PythonHost:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._number = 0
-        self._asked: dict[int, asyncio.Queue[Mapping[str, Any] | None]] = {}
+        self._asked: dict[int, _Asked] = {}
         self._dead = False
         self._reading = asyncio.create_task(self._read())
 
@@ -53,21 +69,19 @@ class PythonHost:
         bytes.
         """
         self._number += 1
-        number, size = self._number, 0
-        answers: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
-        self._asked[number] = answers
+        number = self._number
+        self._asked[number] = waiting = _Asked(limit)
         if self._dead:
-            answers.put_nowait(None)
+            waiting.answers.put_nowait(None)
         request = {"id": number, "do": do, "target": target, **asked}
         self.program.write(json.dumps(request, default=str).encode("ascii") + b"\n")
         try:
             while True:
-                answer = await answers.get()
+                answer = await waiting.answers.get()
                 if answer is None:
                     await self.program.exited(GRACE_S)
                     raise HostError("ended without an answer")
-                size += answer["size"]
-                if size > limit:
+                if "too_much" in answer:
                     raise HostError(f"gave more than {limit / 1e6:g} MB")
                 if "raised" in answer:
                     raise RaisedError(str(answer["raised"]))
@@ -117,11 +131,11 @@ class PythonHost:
                         answer = json.loads(line)
                         waiting = self._asked.get(answer["id"])
                         if waiting is not None:
-                            waiting.put_nowait({**answer, "size": len(line)})
+                            waiting.give(line, answer)
         finally:
             self._dead = True
             for one in self._asked.values():
-                one.put_nowait(None)
+                one.answers.put_nowait(None)
 
 
 async def start_host(
