@@ -292,3 +292,10 @@ def test_a_history_in_a_folder_without_permission(cli, suite: Path, tmp_path: Pa
     result = cli("--db", folder / "h.db", "run", suite)
     assert result.code == 3
     assert "permission" in result.err
+
+
+def test_the_page_of_the_command_line_is_made_anew() -> None:
+    import runpy
+
+    made = runpy.run_path(str(ROOT / "docs" / "make_command_line.py"))["page"]()
+    assert (ROOT / "docs" / "command-line.md").read_text("utf-8") == made, "run python docs/make_command_line.py"

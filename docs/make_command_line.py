@@ -1,0 +1,93 @@
+"""Makes docs/command-line.md of the verbs themselves: run it after a verb or an option was changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agenteval_tui.cli.main import VERBS, agenteval
+
+PAGE = Path(__file__).with_name("command-line.md")
+
+COMMON = {"--db", "--debug"}
+HEAD = """\
+# The command line
+
+This page is made by `docs/make_command_line.py` from what the verbs say of themselves (`agenteval VERB --help`).
+
+| exit code | means |
+|---|---|
+| 0 | all passed, or the pass rate reached `--fail-under` |
+| 1 | something failed (or waits for a person), a gate was not reached, or a limit stopped the execution |
+| 2 | wrong use, or a suite is invalid: nothing was run |
+| 3 | agents or the machine failed: there is no verdict |
+| 130 | interrupted: by Ctrl-C, or by `agenteval cancel` from anywhere |
+
+With failures and errors both, it is 1: a failure is a verdict. A limit (`--max-cost`, `--max-tokens`, `--max-time`) is
+a gate of yours that was not kept, and so 1 as well: 3 is what a job may safely try again, and that would cost the same
+again.
+
+On a terminal `run` and `resume` start the execution in a process of its own and watch it: Ctrl-C cancels it, a second
+one leaves without waiting for its end; a terminal that is lost leaves it running. In a pipe, and where `CI` is set, it
+runs in the process that you started. Either way `ps`, `attach`, `pause`, `continue` and `cancel` find it. Progress is a
+line at the bottom on a terminal that can, plain lines elsewhere; `NO_COLOR`, `CI` and `TERM=dumb` are honoured.
+With `--json -` stdout has one JSON document and nothing else. `agenteval schema` prints the schema of each.
+
+`docs/ci.md` is about builders. Every verb has `--db FILE` (the history file; else `AGENTEVAL_DB`, else the one in your
+data folder), `--debug` (a traceback when the program errs) and `--help`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    context = click.Context(agenteval, info_name="agenteval")
+    parts = [HEAD]
+    for name in VERBS:
+        command = agenteval.get_command(context, name)
+        assert command is not None
+        parts.append(_verb(name, command))
+    return "\n".join(parts)
+
+
+# Made here and not by click, whose versions say it differently.
+def _verb(name: str, command: click.Command) -> str:
+    arguments = [_argument(one) for one in command.params if isinstance(one, click.Argument)]
+    lines = [f"## {name}", "", f"`{' '.join(['agenteval', name, *arguments])}`", "", *_wrapped(command.help or ""), ""]
+    options = [one for one in command.params if isinstance(one, click.Option) and not set(one.opts) & COMMON]
+    if options:
+        lines += ["| option | |", "|---|---|"]
+        lines += [f"| `{_cell(_option(one))}` | {_cell(' '.join((one.help or '').split()))} |" for one in options]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _argument(one: click.Argument) -> str:
+    word = (one.metavar or (one.name or "").upper()).strip("[]")
+    return f"{word if one.required else f'[{word}]'}{'...' if one.nargs == -1 else ''}"
+
+
+def _option(one: click.Option) -> str:
+    names = "/".join([*one.opts, *one.secondary_opts])
+    if one.is_flag:
+        return names
+    choices = f"[{'|'.join(map(str, one.type.choices))}]" if isinstance(one.type, click.Choice) else ""
+    word = one.metavar or choices or one.type.name.upper()
+    return names + ("" if word.startswith("[=") else " ") + word
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        lines += ([""] if lines else []) + textwrap.wrap(" ".join(paragraph.split()), 118)
+    return lines
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
