@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx
 
@@ -29,8 +30,12 @@ class Connections:
             # Loading the machine's certificates takes longer than many a run. Plain HTTP on this machine needs none,
             # and should TLS be wanted all the same, a context without certificates trusts nobody.
             verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if here and parts.scheme == "http" else True
+            # With a transport of our own httpx would pass over the proxies of the environment.
+            proxied = not here and any(getproxies().get(one) for one in (parts.scheme, "all"))
             self._clients[place] = httpx.AsyncClient(
-                transport=GatheringTransport(verify=verify, limits=_LIMITS),
+                transport=None if proxied else GatheringTransport(verify=verify, limits=_LIMITS),
+                verify=verify,
+                limits=_LIMITS,
                 trust_env=not here,  # a proxy from the environment is for other machines
                 follow_redirects=False,  # a redirect would carry the key and the prompt to who knows where
                 # A cookie would tie one run to another.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dialects import ALL, ANTHROPIC, MODELS, RESPONSES, STREAM, Call, Dialect, Text
+from dialects import ALL, ANTHROPIC, CHAT, MODELS, RESPONSES, STREAM, Call, Dialect, Text
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
@@ -132,15 +132,35 @@ async def test_silence_within_the_answer_keeps_what_came(run_agent: Any, dialect
     assert ran.transcript.final_output == "one "
 
 
+@every
+async def test_text_comes_while_the_server_still_speaks(dialect: Dialect, tmp_path: Path) -> None:
+    one, whole = dialect.chunks(Text(["one "]), end=False), dialect.chunks(Text(["one ", "two"]))
+    heard = asyncio.Event()
+    async with _stalling(b"".join(one), heard, b"".join(whole[len(one) :])) as url:
+        agent = make_agent("a", dialect.config(url), base_dir=tmp_path, env={})
+        said: list[str] = []
+        async with asyncio.timeout(30):  # the server says no more before the first text has come
+            async for event in agent.run(AgentRequest((Message("user", "hello"),))):
+                if isinstance(event, TextDelta):
+                    said.append(event.text)
+                    heard.set()
+        await agent.close()
+    assert said == ["one ", "two"]
+
+
 @asynccontextmanager
-async def _stalling(piece: bytes) -> AsyncIterator[str]:
-    """A server that begins a stream with a piece and sends no more."""
+async def _stalling(piece: bytes, until: asyncio.Event | None = None, rest: bytes = b"") -> AsyncIterator[str]:
+    """A server that begins a stream with a piece, and sends no more, or the rest once `until` is set."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + piece)
-            await reader.read()
+            if until is None:
+                await reader.read()
+            else:
+                await until.wait()
+                writer.write(rest)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -252,6 +272,24 @@ async def test_the_key_goes_to_its_host_and_nowhere_else(run_agent: Any, dialect
     assert stranger == []
     held = server.requests[0].headers
     assert held.get("authorization") == f"Bearer {KEY}" or held.get("x-api-key") == KEY
+
+
+async def test_a_proxy_of_the_environment_is_used_for_other_machines(
+    run_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ScriptedServer(lambda _: CHAT.stream(Text(["by proxy"]))) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        ran = await run_agent(CHAT.config("http://elsewhere.invalid/v1"))
+        here = await run_agent(CHAT.config(proxy.url))
+    assert (ran.transcript.final_output, ran.transcript.error) == ("by proxy", None)
+    assert here.transcript.error is None
+    assert [one.path for one in proxy.requests] == [
+        "http://elsewhere.invalid/v1/chat/completions",
+        "/v1/chat/completions",
+    ]
 
 
 @every
