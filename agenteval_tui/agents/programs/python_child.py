@@ -21,7 +21,6 @@ import sys
 _HERE = __file__.rpartition("/")[0]
 sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are not the user's
 
-import asyncio  # noqa: E402
 import dataclasses  # noqa: E402
 import importlib  # noqa: E402
 import importlib.util  # noqa: E402
@@ -34,6 +33,7 @@ import threading  # noqa: E402
 import traceback  # noqa: E402
 from typing import Any  # noqa: E402
 
+# asyncio takes longer to load than all else together: it is imported where it is wanted.
 _busy = threading.Event()
 _lock = threading.Lock()
 _waiting: queue.Queue[Any] = queue.Queue()
@@ -132,6 +132,8 @@ def _sibling(name: Any) -> Any:
 
 def _loop() -> Any:
     """The event loop of this thread: one for all its calls, so that clients made at import go on working."""
+    import asyncio
+
     number = threading.get_ident()
     if number not in _loops:
         _loops[number] = asyncio.new_event_loop()
@@ -217,6 +219,8 @@ def _do_metric(asked: Any) -> Any:
 
 def _begin_tool(asked: Any) -> Any:
     """Start a call and go on reading: several run at once."""
+    import asyncio
+
     number = asked["id"]
     try:
         found = _find(asked["target"])
@@ -232,6 +236,8 @@ def _begin_tool(asked: Any) -> Any:
 
 
 def _sync_tool(number: Any, found: Any, arguments: Any) -> Any:
+    import asyncio
+
     try:
         returned = found(**arguments)
         if inspect.isawaitable(returned):
@@ -244,6 +250,8 @@ def _sync_tool(number: Any, found: Any, arguments: Any) -> Any:
 
 
 async def _async_tool(number: Any, found: Any, arguments: Any) -> Any:
+    import asyncio
+
     try:
         returned = plain(await found(**arguments))
     except asyncio.CancelledError:
@@ -260,6 +268,8 @@ async def _awaited(given: Any) -> Any:
 
 def _tool_loop() -> Any:
     """The loop of all async tools, in a thread of its own."""
+    import asyncio
+
     if "tools" not in _loops:
         _loops["tools"] = asyncio.new_event_loop()
         threading.Thread(target=_loops["tools"].run_forever, daemon=True).start()
