@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import time
@@ -65,9 +66,9 @@ def _open_for_writing(path: Path, notices: list[str]) -> Opened:
         notice = use_wal(connection, path)
         if notice:
             notices.append(notice)
-        if version < schema.newest():
-            if version > 0:
-                notices.append(_back_up(connection, path, version))
+        if 0 < version < schema.newest():
+            notices.extend(_bring_up(connection, path))
+        elif version == 0:
             schema.migrate(connection)
         _interrupt_dead(connection)
         return Opened(path, False, False, tuple(notices))
@@ -188,16 +189,50 @@ def mark_damaged(path: Path) -> None:
         pass
 
 
-def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> str:
-    """Copy the file before its tables change. Returns the notice."""
-    copy = Path(f"{path}.version-{version}-{time.strftime('%Y%m%d-%H%M%S')}")
+def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
+    """Copy an older file, then change its tables. Of several processes that open it at once, one does. Returns notices.
+
+    Raises HistoryError or sqlite3.Error; the file is then as it was, and there is no copy.
+    """
+    try:
+        with Path(f"{path}.lock").open("ab") as lock:
+            os.fchmod(lock.fileno(), 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            version = schema.version_of(connection)
+            if version >= schema.newest():
+                return []
+            copy = _back_up(connection, path, version)
+            try:
+                schema.migrate(connection)
+            except BaseException:
+                copy.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise HistoryError(
+            f"the history file can't be copied before it is changed: {error.strerror}",
+            where=str(path),
+            mend="free some space, or give yourself write permission for the folder",
+        ) from error
+    return [f"the history file was brought from version {version} to {schema.newest()}; the old one is kept as {copy}"]
+
+
+def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
+    """A copy of the file, under a name that says when it was made."""
+    number, wanted = 1, f"{path}.version-{version}-{time.strftime('%Y%m%d-%H%M%S')}"
+    copy = Path(wanted)
+    while copy.exists():
+        number += 1
+        copy = Path(f"{wanted}-{number}")
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     target = sqlite3.connect(copy)
     try:
         connection.backup(target)
+    except BaseException:
+        copy.unlink(missing_ok=True)
+        raise
     finally:
         target.close()
-    return f"the history file was brought from version {version} to {schema.newest()}; the old one is kept as {copy}"
+    return copy
 
 
 def _interrupt_dead(connection: sqlite3.Connection) -> None:

@@ -281,6 +281,20 @@ def test_two_openings_at_once_make_one_file(path: Path) -> None:
         store.close()
 
 
+def test_eight_openings_of_an_older_file_migrate_it_once(path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        schema.migrate(connection, upto=2)
+    connection.close()
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: Store.open(path), range(8)))
+    assert sum(len(store.notices) for store in stores) == 1
+    assert len(list(path.parent.glob("history.db.version-2-*"))) == 1
+    for store in stores:
+        store.close()
+
+
 def test_health_tells_figures_and_problems(path: Path) -> None:
     fill(path)
     health = check_health(path)

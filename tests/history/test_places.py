@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from history_made import ended, planned, record
 
-from agenteval_tui.history import connect, writer
+from agenteval_tui.history import connect, schema, writer
 from agenteval_tui.history import store as store_module
 from agenteval_tui.history.connect import connect_writer
 from agenteval_tui.history.errors import HistoryError
@@ -62,6 +62,21 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
             if future.exception():
                 store.run_ended(ended(n)).result()
         assert store.execution("last").passed == 40
+
+
+def test_an_older_file_that_can_not_be_copied_stays_as_it_is(small_disk: Path) -> None:
+    path = small_disk / "history.db"
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        schema.migrate(connection, upto=2)
+        connection.execute("INSERT INTO transcripts (hash, data) VALUES (x'00', zeroblob(2000000))")
+    connection.close()
+    with pytest.raises(HistoryError, match="the disk is full"):
+        Store.open(path)
+    assert list(small_disk.glob("history.db.version-*")) == []
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("SELECT length(data) FROM transcripts").fetchone() == (2_000_000,)
+    connection.close()
 
 
 LOCKER = """
