@@ -54,10 +54,15 @@ def _arms(chosen: Chosen, options: PlanOptions, user_agents: Mapping[str, AgentC
     base = _variation(chosen, options.variation)
     if options.variation is not None and base is None and options.variation != DEFAULT:
         return
+    if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
+        raise AgentevalError(
+            f"both arms name their agent: there is nothing that {options.agent!r} could replace",
+            mend="leave --agent out, or compare variations",
+        )
     repeat = _repeat(chosen, base, options)
     for arm, name in zip(ARMS, options.ab, strict=True):
         label = arm_label(arm, name)
-        if name in chosen.suite.agents or name in user_agents:
+        if _is_agent(chosen, name, user_agents):
             agent = _agent_named(chosen, name, base, user_agents)
             yield Configuration(label, agent, merged_context(chosen.test, base), repeat)
             continue
@@ -71,6 +76,10 @@ def _arms(chosen: Chosen, options: PlanOptions, user_agents: Mapping[str, AgentC
             )
         agent = _agent(chosen, variation, options, user_agents)
         yield Configuration(label, agent, merged_context(chosen.test, variation), repeat)
+
+
+def _is_agent(chosen: Chosen, name: str, user_agents: Mapping[str, AgentConfig]) -> bool:
+    return name in chosen.suite.agents or name in user_agents
 
 
 def _variation(chosen: Chosen, name: str | None) -> Variation | None:

@@ -77,7 +77,7 @@ class TestRuns:
         try:
             for one in read_rows(test.dataset, self.chosen.folder, trusted=True):
                 rows += 1
-                if self._wanted(one.number):
+                if self._failed is None or self._wanted(one.number):
                     yield Case(one.number, one.line, one.variables)
         except AgentevalError as error:
             raise AgentevalError(f"test {test.id!r}: {error.what}", where=error.where, mend=error.mend) from error
@@ -101,7 +101,7 @@ class TestRuns:
         else:
             pairs = ((one, case) for one in self.configurations for case in ready)
         for configuration, case in pairs:
-            if self._wants(configuration, case.row):
+            if self._failed is None or self._wants(configuration, case.row):
                 yield from made.repetitions(configuration, case)
 
     def _wanted(self, row: int) -> bool:

@@ -85,6 +85,13 @@ def test_variations_can_be_arms(duel: Callable[..., Plan]) -> None:
         duel("default", "third")
 
 
+def test_an_agent_that_would_replace_nothing_is_refused(duel: Callable[..., Plan]) -> None:
+    with pytest.raises(AgentevalError, match="both arms name their agent"):
+        duel("bot", "other", agent="mine")
+    runs = duel("default", "other", agent="mine").runs
+    assert {run.ref.agent for run in runs if run.ref.variation.startswith("A")} == {"mine"}
+
+
 def test_both_arms_get_the_same_sample(duel: Callable[..., Plan]) -> None:
     plan = duel("bot", "other", sample=5, rows=30, repeat=1)
     drawn = {arm: [(r.ref.test, r.ref.row) for r in plan.runs if arm_of(r.ref.variation) == arm] for arm in "AB"}
