@@ -83,7 +83,9 @@ async def check_model(
     if found.failed is None and (thorough or not listed):
         await _ask(wire, options, protocol, found, names, thorough=thorough)
     elif found.failed is None:
-        found.add("key", True, _key_words(wire))
+        # A list that is open to all says nothing of the key: only an answer does.
+        named = wire.server.key_env
+        found.add("key", True, f"the server lists its models with the key in {named}" if named else "no key is wanted")
         found.add("model", True, f"{options.model} is on the server's list")
     if thorough and found.failed is None:
         await _call_a_tool(wire, options, protocol, found)
