@@ -94,7 +94,7 @@ def watch_to_end(
         progress.apply(event)
 
     try:
-        watched = watch(live, take, leaves=leaves)
+        watched = watch(live, take, leaves=leaves, streams=also is not None)
     except AgentevalError:
         # It has ended in the moment between its start and our coming; the history knows how.
         if store.execution(live.execution).finished_ms is None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 _BAR = 20
+STATUS_S = 0.1  # between two versions of the line at the bottom
 HEARTBEAT_S = 60.0
 """Where there is no line at the bottom, so long a silence is broken by a line: who waits wants to know, and some
 builders end a job that says nothing."""
@@ -69,6 +70,7 @@ class RunProgress:
         self._known = known
         self._clock = clock
         self._said = clock()
+        self._next_status = 0.0
         self._tests: list[_Test] = []
         self._next = 0
         self._retried: set[tuple[str, str]] = set()
@@ -206,11 +208,15 @@ class RunProgress:
     def _status(self) -> None:
         if self.view.ended is not None or not self.view.total:
             return
+        now = self._clock()
         if self._out.live:
+            if now < self._next_status:
+                return  # events come by the thousand a second; a person reads ten lines
+            self._next_status = now + STATUS_S
             done, total = self.view.done, self.view.total
             filled = _BAR * done // total
             self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(self._figures()))
-        elif self._clock() - self._said >= HEARTBEAT_S:
+        elif now - self._said >= HEARTBEAT_S:
             self._line(("  … ", "dim"), " · ".join(self._figures()))
 
     def _figures(self) -> list[str]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 5.0
 """How long an execution may take to say how it is."""
+NO_RUN = "none"
+"""No run has this id: who watches it gets what streams of no run."""
 GONE_S = 15.0
 """How long its process may take to go, after the execution has ended: other watchers read the end first."""
 STEER_S = 30.0
@@ -35,22 +37,25 @@ class Watched:
     stops: int = 0
 
 
-def watch(live: Live, take: Callable[[Event], None], *, leaves: bool) -> Watched:
-    """Give every event to `take`, a snapshot first, until the execution has ended.
+def watch(live: Live, take: Callable[[Event], None], *, leaves: bool, streams: bool = False) -> Watched:
+    """Give every event to `take`, a snapshot first, until the execution has ended. What streams (texts, tools) is
+    left out where `streams` is not set: of hundreds of runs at once that is most of all events, and no line shows it.
 
     Ctrl-C (and SIGTERM) leaves it where `leaves` is set; else it cancels the execution, and a second one leaves too.
     Raises `AgentevalError` when it has ended already.
     """
     from agenteval_tui.runs.loop import run_to_end
 
-    return run_to_end(_watch(live, take, leaves))
+    return run_to_end(_watch(live, take, leaves, streams))
 
 
-async def _watch(live: Live, take: Callable[[Event], None], leaves: bool) -> Watched:
+async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, streams: bool) -> Watched:
     from agenteval_tui.runs.client import attach
     from agenteval_tui.runs.events import Command, Ended, Snapshot
 
     attachment = await attach(live)
+    if not streams:
+        await attachment.send(Command("watch", NO_RUN))
     loop = asyncio.get_running_loop()
     left = asyncio.Event()
     sent: set[asyncio.Task[None]] = set()

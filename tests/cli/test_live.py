@@ -18,7 +18,7 @@ from terminal import Terminal
 from agenteval_tui.history.store import Store
 from agenteval_tui.places import history_file
 from agenteval_tui.runs.client import live_executions
-from agenteval_tui.runs.events import Ended, Snapshot, decode_event
+from agenteval_tui.runs.events import Ended, Snapshot, TextStreamed, decode_event
 
 ROOT = Path(__file__).resolve().parents[2]
 AGENTEVAL = [sys.executable, "-m", "agenteval_tui"]
@@ -145,6 +145,7 @@ def test_detach_pause_continue_attach_and_cancel(cli: Any, slow: Path) -> None:
     events = [decode_event(line) for line in rest.splitlines()]
     assert isinstance(events[-1], Ended)
     assert events[-1].status == "cancelled"
+    assert any(isinstance(event, TextStreamed) for event in events)  # all of it, for whoever wants to show it
     assert cli("cancel", "--all").out == "no execution is running\n"
     assert cli("ps").out == "no execution is running\n"
     assert cli("ps", "--json").json("ps") == {"version": 1, "executions": []}
@@ -239,3 +240,19 @@ def test_ctrl_c_while_it_starts_leaves_nothing_behind(cli: Any, slow: Path, monk
     assert live_executions() == []
     with Store.open(history_file()) as store:
         assert store.execution("last").status == "cancelled"
+
+
+def test_lines_need_no_streams(cli: Any, slow: Path) -> None:
+    from agenteval_tui.cli.watching import watch
+    from agenteval_tui.runs.events import Event
+
+    slow.write_text(slow.read_text("utf-8").replace("pace: 4", "pace: 40"), "utf-8")
+    detached(cli, slow, "--repeat", "4", "--test", "good", "--concurrency", "1")
+    (live,) = live_executions()
+    seen: list[Event] = []
+    watched = watch(live, seen.append, leaves=False)
+    assert watched.ended is not None
+    graded = [event for event in seen if event.type == "graded"]
+    assert len(graded) >= 2
+    first = next(number for number, event in enumerate(seen) if event.type == "graded")
+    assert not any(isinstance(event, TextStreamed) for event in seen[first:])
