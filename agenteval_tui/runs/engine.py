@@ -103,6 +103,7 @@ class Engine:
         self._workers: set[asyncio.Task[None]] = set()
         self._flights: dict[str, Flight] = {}
         self._dropped: list[RunPlan] = []
+        self._unwanted: list[str] = []  # runs that were cancelled before the start
         self._tally = Tally()
         self._figures: tuple[Any, ...] = ()
         self._ticks = 0
@@ -183,7 +184,9 @@ class Engine:
             if (one.input_tokens, one.output_tokens, one.cost) != (None, None, None):
                 self._tell(UsageCounted, one.ref.run, one.input_tokens, one.output_tokens, one.cost)
             self._tell(Graded, one.ref.run, one.status, one.score, one.failed, one.duration_ms)
-        if self._stopping:  # it was cancelled before it began
+        for run in self._unwanted:
+            self._cancel(run)
+        if self._stopping:  # all of it was cancelled before it began
             self._dropped.extend(self._waiting.clear())
         for group in {id(one): one for one in self._repetitions.values()}.values():
             if group.answer != "open":  # by runs that ended before
@@ -382,6 +385,9 @@ class Engine:
         self._settle(flight, flight.bare(), judged)
 
     def _cancel(self, run_id: str) -> None:
+        if not self._begun:
+            self._unwanted.append(run_id)
+            return
         flight = self._flights.get(run_id)
         if flight is not None:
             self._end_flight(flight, CANCELLED)

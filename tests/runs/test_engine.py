@@ -554,11 +554,14 @@ async def test_commands_that_make_no_sense_change_nothing(execution: Execute) ->
 async def test_commands_may_come_before_the_start(execution: Execute, scripts: Any) -> None:
     one = execution(ONE, repeat=3)
     one.engine.prepare()
-    for command in (Command("pause"), Command("set_concurrency", number=2), Command("resume")):
+    second = one.engine.plan.runs[1].ref.run
+    for command in (
+        Command("pause"), Command("set_concurrency", number=2), Command("cancel", second), Command("resume")
+    ):  # fmt: skip
         one.engine.command(command)
     assert (await one.run()).status == "finished"
     assert type(one.events[0]) is Planned
-    assert set(one.statuses().values()) == {"passed"}
+    assert one.statuses() == {"hello#1": "passed", "hello#2": "cancelled", "hello#3": "passed"}
     cancelled = execution(ONE, repeat=3)
     cancelled.engine.prepare()
     cancelled.engine.command(Command("cancel"))

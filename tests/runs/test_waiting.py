@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.pace import ENOUGH, Pace
-from agenteval_tui.runs.plan import AgentPlan, RunPlan
+from agenteval_tui.runs.plan import AgentPlan, RunPlan, StopRule
+from agenteval_tui.runs.stopping import Repetitions
 from agenteval_tui.runs.waiting import WaitingRuns
 
 
@@ -48,6 +49,57 @@ def test_every_run_comes_once_in_order_within_the_limits(agents: list[str], data
             runs = [run for run in runs if run is not gone]
             seen.remove(gone.ref.repetition)
     assert sorted(seen) == [run.ref.repetition for run in runs]
+
+
+@given(st.lists(st.sampled_from("ab"), min_size=1, max_size=30), st.data())
+def test_repetitions_are_fed_as_needed_and_what_is_put_back_comes_first(tests: list[str], data: st.DataObject) -> None:
+    runs = [run_of(number, "x") for number in range(len(tests))]
+    groups = {name: Repetitions(StopRule(0.05, 0.8), tests.count(name)) for name in "ab"}
+    belongs = {run.ref.run: groups[name] for run, name in zip(runs, tests, strict=True) if name == "a"}
+    waiting = WaitingRuns(runs, {"x": 5}, belongs, clock=lambda: 0.0)
+    busy: list[RunPlan] = []
+    ended: list[str] = []
+    while len(waiting) or busy:
+        ready = waiting.ready()
+        run = waiting.take()
+        assert (run is not None) == (ready > 0)
+        if run is not None:
+            busy.append(run)
+            assert sum(one.ref.run in belongs for one in busy) <= max(1, groups["a"].wanted)
+        if not busy:
+            break
+        if run is None or data.draw(st.booleans()):
+            one = busy.pop(data.draw(st.integers(0, len(busy) - 1)))
+            if data.draw(st.integers(0, 3)) == 3:
+                waiting.put_back(one)
+                first = waiting.take()
+                assert first is not None
+                assert int(first.ref.run[1:]) <= int(one.ref.run[1:])
+                busy.append(first)
+                continue
+            group = belongs.get(one.ref.run)
+            if group is not None and group.add(data.draw(st.sampled_from(["passed", "failed", "error"]))):
+                gone = waiting.not_needed(group)
+                ended += [run.ref.run for run in gone]
+                assert all(run.ref.run in belongs for run in gone)
+            waiting.release(one)
+            ended.append(one.ref.run)
+    assert sorted(ended) == sorted(run.ref.run for run in runs)
+
+
+def test_an_agent_is_held_back_and_its_limit_cut() -> None:
+    now = 0.0
+    waiting = WaitingRuns([run_of(number, "ab"[number % 2]) for number in range(6)], {"a": 3}, clock=lambda: now)
+    waiting.cut("a", 1, 5.0)
+    assert [run.agent.hash for run in (waiting.take(), waiting.take(), waiting.take()) if run] == ["b", "b", "b"]
+    assert (waiting.take(), waiting.ready()) == (None, 0)
+    now = 5.0
+    assert waiting.ready() == 1
+    first = waiting.take()
+    assert first is not None
+    assert (waiting.busy("a"), waiting.take()) == (1, None)
+    waiting.cut("a", None, 0.0)
+    assert waiting.ready() == 2
 
 
 def test_what_is_cleared_comes_back_in_order() -> None:
