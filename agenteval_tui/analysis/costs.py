@@ -21,8 +21,8 @@ K = TypeVar("K", bound=Hashable)
 class Spent:
     """Tokens and US dollars of `count` runs (or replies of judges). `cost` None: no price is known of any.
 
-    `priced` of the runs have a known cost: where it is less than `count`, `cost` is not all of it. Of replies it is
-    not known (None).
+    `priced` of the runs have a known cost, and of `measured` the tokens were counted: where it is less than `count`,
+    `cost` and the tokens are not all of it. Of replies that is not known (None).
     """
 
     count: int
@@ -30,6 +30,7 @@ class Spent:
     output_tokens: int
     cost: float | None
     priced: int | None = None
+    measured: int | None = None
 
     @property
     def tokens(self) -> int:
@@ -38,8 +39,9 @@ class Spent:
 
     @property
     def mean_tokens(self) -> float | None:
-        """A run (or reply); None without any."""
-        return self.tokens / self.count if self.count else None
+        """A run (or reply) whose tokens were counted, with its failed attempts; None without any."""
+        over = self.count if self.measured is None else self.measured
+        return self.tokens / over if over else None
 
     @property
     def mean_cost(self) -> float | None:
@@ -152,29 +154,30 @@ def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
     agents = [row for row in rows if row.kind == "agent"]
     judges = [row for row in rows if row.kind == "judge"]
     paid = [run for run in runs if run.cost is not None and not run.cached]
+    read = [run for run in runs if (run.input_tokens, run.output_tokens) != (None, None) and not run.cached]
     tests: dict[tuple[str, str], CostRow] = {}
     for row in rows:
         tests.setdefault((row.suite_key, row.test_id), row)
-    priced_tests = Counter((run.suite_key, run.test_id) for run in paid)
-    priced_agents = Counter(run.agent for run in paid)
+    by_test = [Counter((run.suite_key, run.test_id) for run in some) for some in (paid, read)]
+    by_agent = [Counter(run.agent for run in some) for some in (paid, read)]
     of_tests, of_judges = _grouped(agents, _test), _grouped(judges, _test)
     of_criteria = _grouped(judges, lambda row: (row.criterion, row.criterion_name))
     names = {run.suite_key: run.suite_name for run in runs}
     return Costs(
-        agents=_spent(agents, len(paid)),
+        agents=_spent(agents, len(paid), len(read)),
         judges=_spent(judges),
         by_test=tuple(
             TestCost(
                 names.get(key[0], key[0]),
                 key[1],
                 row.test_name,
-                _spent(of_tests.get(key, []), priced_tests.get(key, 0)),
+                _spent(of_tests.get(key, []), *(some[key] for some in by_test)),
                 _spent(of_judges.get(key, [])),
             )
             for key, row in tests.items()
         ),
         by_agent=_dearest(
-            NamedCost(name, "", _spent(listed, priced_agents.get(name, 0)))
+            NamedCost(name, "", _spent(listed, *(some[name] for some in by_agent)))
             for name, listed in _grouped(agents, lambda row: row.agent).items()
         ),
         by_criterion=_dearest(
@@ -197,7 +200,7 @@ def _grouped(rows: Iterable[CostRow], key: Callable[[CostRow], K]) -> dict[K, li
     return found
 
 
-def _spent(rows: Sequence[CostRow], priced: int | None = None) -> Spent:
+def _spent(rows: Sequence[CostRow], priced: int | None = None, measured: int | None = None) -> Spent:
     known = [row.cost for row in rows if row.cost is not None]
     return Spent(
         sum(row.count for row in rows),
@@ -205,6 +208,7 @@ def _spent(rows: Sequence[CostRow], priced: int | None = None) -> Spent:
         sum(row.output_tokens for row in rows),
         sum(known) if known else None,
         priced,
+        measured,
     )
 
 

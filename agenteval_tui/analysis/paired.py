@@ -16,8 +16,6 @@ from agenteval_tui.analysis.statistics import Interval, paired_bootstrap
 _EXACT = 12  # differences up to which all signs are tried
 _FLIPS = 10_000
 _DRAWS = 4_000_000  # of the bootstrap, at most
-_Z975 = 1.959963984540054
-_Z80 = 0.8416212335729143  # the standard normal's 80 % point
 
 
 def difference_interval(differences: Sequence[float], *, seed: int = 0) -> Interval | None:
@@ -67,12 +65,14 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0) -> float:
 def detectable(differences: Sequence[float]) -> float | None:
     """The smallest difference of pass rates that so many cases show four times in five, if it is there; at most 1.
 
-    At 5 %, two-sided: (1.96 + 0.84) standard errors, with the cases as different as these were. None below two cases.
+    At 5 %, two-sided: (1.96 + 0.84) standard errors for many cases (Student's t for few), with the cases as different
+    as these were. None below two cases.
     Source: E. Miller, "Adding error bars to evals" (2024), section 5.
     """
     if len(differences) < 2:
         return None
-    return min(1.0, (_Z975 + _Z80) * _added(differences)[1])
+    degrees = len(differences) - 1
+    return min(1.0, (student_t_quantile(0.975, degrees) + student_t_quantile(0.8, degrees)) * _added(differences)[1])
 
 
 def _added(differences: Sequence[float]) -> Interval:

@@ -63,8 +63,10 @@ def _names(costs: Costs) -> list[str]:
 
 def _row(out: Output, name: str, spent: Spent, width: int) -> None:
     shown = one_line(name, width) if not name.startswith(" ") else name
+    counted = spent.measured != 0
+    read, written = (f"{one:,}" if counted else "–" for one in (spent.input_tokens, spent.output_tokens))
     out.line(
-        f"{shown:<{width}}  {spent.count:>6,} {spent.input_tokens:>10,} {spent.output_tokens:>10,} "
+        f"{shown:<{width}}  {spent.count:>6,} {read:>10} {written:>10} "
         f"{_money(spent.cost):>10} {_money(spent.mean_cost):>10}"
     )
 

@@ -95,8 +95,13 @@ def test_by_criterion_the_dearest_first() -> None:
 def test_nothing_is_not_zero() -> None:
     found = costs_of([], [])
     assert found.cost is None
-    assert found.agents == Spent(0, 0, 0, None, 0)
+    assert found.agents == Spent(0, 0, 0, None, 0, 0)
     assert (found.agents.mean_cost, found.agents.mean_tokens) == (None, None)
+
+
+def test_tokens_that_nobody_counted_are_unknown() -> None:
+    found = costs_of([CostRow("agent", "/s", "a", "A", "bot", "", "", 3, 0, 0, None)], [])
+    assert (found.agents.count, found.agents.measured, found.agents.mean_tokens) == (3, 0, None)
 
 
 def test_as_json(costs: Costs) -> None:
