@@ -246,7 +246,7 @@ def test_lines_need_no_streams(cli: Any, slow: Path) -> None:
     from agenteval_tui.cli.watching import watch
     from agenteval_tui.runs.events import Event
 
-    slow.write_text(slow.read_text("utf-8").replace("pace: 4", "pace: 40"), "utf-8")
+    slow.write_text(slow.read_text("utf-8").replace("pace: 4", "pace: 1"), "utf-8")
     detached(cli, slow, "--repeat", "4", "--test", "good", "--concurrency", "1")
     (live,) = live_executions()
     seen: list[Event] = []
