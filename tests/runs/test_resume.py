@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+import random
+import sqlite3
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +23,15 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.history.tasks import pack, unpack
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, RunRef
+from agenteval_tui.runs.plan import make_plan
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.runs.plan_model import Plan, PlanOptions, RunPlan, StopRule
 from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.runs.resuming import resume_plan
 from agenteval_tui.runs.tasks import Tasks, read_setup, run_plan
+from agenteval_tui.runs.view import ExecutionView
 from agenteval_tui.runs.written_keys import put_back, without_keys
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall
 
@@ -121,11 +127,7 @@ async def test_exactly_what_is_missing_is_run(execution: Callable[..., Execution
     asked = len(scripts.requests)
     first = scripts.requests[0]
 
-    async def answer(request: AgentRequest) -> AsyncIterator[AgentEvent]:
-        yield TextDelta("hello")
-        yield Done()
-
-    scripts.script = answer
+    scripts.script = well
     again = await finish(made, scripts)
     after = {row.id: row for row in made.store.runs_of_execution(made.engine.plan.execution_id)}
     assert list(after) == list(before)
@@ -178,10 +180,6 @@ async def test_cancelled_runs_are_missing_and_errors_only_when_asked(
     identity = made.engine.plan.execution_id
     row = made.store.execution(identity)
     assert (row.status, row.passed, row.errors, row.cancelled) == ("cancelled", 2, 1, 4)
-
-    async def well(request: AgentRequest) -> AsyncIterator[AgentEvent]:
-        yield TextDelta("hello")
-        yield Done()
 
     scripts.script = well
     again = await finish(made, scripts)
@@ -297,6 +295,77 @@ async def test_a_key_that_was_written_in_is_never_stored(
     assert "environment variable" in raised.value.mend
 
 
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of three megabytes."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)], capture_output=True)
+    if made.returncode:
+        pytest.skip("mounting a small file system needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+async def test_a_full_disk_ends_an_execution_that_can_be_resumed(
+    small_disk: Path, suite: Callable[[str], LoadedSuite], scripts: Scripts
+) -> None:
+    filler = small_disk / "filler"
+    seen = ExecutionView()
+    asked = 0
+
+    async def answer(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            while seen.count("passed") < 2:
+                await asyncio.sleep(0.005)
+            await asyncio.to_thread(fill, filler)
+        # Noise, so that compressing it makes it no smaller: more than the log has room for.
+        yield TextDelta(f"hello {random.Random(asked).randbytes(20_000).hex()}")
+        yield Done()
+
+    scripts.script = answer
+    plan = make_plan([suite(MANY)], PlanOptions(concurrency=1, repeat=20), user_agents={})
+    with Store.open(small_disk / "history.db") as store:
+        ended = await asyncio.wait_for(Engine(plan, store, seen.apply, env={}).run(), 60)
+        assert ended.status == "failed"
+        assert "the disk is full" in ended.message
+        told = {run for run, state in seen.runs.items() if state.status == "passed"}
+        stored = {row.id for row in store.runs_of_execution(plan.execution_id) if row.status == "passed"}
+        assert told == stored
+        assert 2 <= len(stored) < 40
+        filler.unlink()
+    # Where not even its end could be written, the history has it running, by a process that is no more.
+    with sqlite3.connect(small_disk / "history.db") as connection:
+        connection.execute("UPDATE executions SET owner = ''")
+    connection.close()
+    with Store.open(small_disk / "history.db") as store:
+        resumed = resume_plan(store, "last", user_agents={})
+        assert {run.ref.run for run in resumed.plan.runs}.isdisjoint(stored)
+        assert len(resumed.plan.runs) == 40 - len(stored)
+        scripts.script = well
+        assert (await Engine(resumed.plan, store, lambda event: None, env={}).run()).status == "finished"
+        assert store.execution("last").passed == 40
+
+
+def fill(file: Path) -> None:
+    """Write until there is no room left."""
+    with file.open("wb", buffering=0) as stream:
+        try:
+            while True:
+                stream.write(b"x" * 4096)
+        except OSError:
+            pass
+
+
+async def well(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+    yield TextDelta("hello")
+    yield Done()
+
+
 def test_keys_are_told_from_what_only_sounds_like_one() -> None:
     config = {
         "kind": "openai",
@@ -316,8 +385,6 @@ def test_keys_are_told_from_what_only_sounds_like_one() -> None:
 
 
 def test_an_older_file_has_executions_that_can_not_be_resumed(tmp_path: Path) -> None:
-    import sqlite3
-
     path = tmp_path / "old.db"
     with sqlite3.connect(path, isolation_level=None) as connection:
         schema.migrate(connection, upto=2)
@@ -399,7 +466,7 @@ runs = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(runs, min_size=1, max_size=3, unique_by=lambda run: run.agent.hash))
 def test_tasks_give_back_the_runs(planned: list[RunPlan]) -> None:
     plan = Plan("E", "t", tuple(planned), 4, respondents=Respondents(judge="j"))
