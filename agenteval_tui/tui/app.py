@@ -225,7 +225,7 @@ class AgentevalApp(App[int]):
     def start_run(self, paths: Sequence[Path], options: PlanOptions, expected: Expected | None = None) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
         self._launch(
-            "run this",
+            "Running this",
             lambda trust: self.session.start(paths, replace(options, trust=options.trust or trust)),
             lambda live: self.watch_live(live, expected),
         )
@@ -252,7 +252,7 @@ class AgentevalApp(App[int]):
             screen.ask(lambda: self.session.limits_of(execution), then, group="start")
             return
         self._launch(
-            "resume this",
+            "Resuming this",
             lambda trust: self.session.resume(execution, replace(limits, trust=trust)),
             self.watch_live,
         )

@@ -39,7 +39,10 @@ def suite_of(texts: list[str]) -> dict[str, Any]:
         "name": "Suite " + texts[0],
         "description": " ".join(texts),
         "agent": "bundled",
-        "agents": {"bundled": {"kind": "demo", "pace": 0}},
+        "agents": {
+            "bundled": {"kind": "demo", "pace": 0, "description": texts[0]},
+            "own " + texts[0]: {"kind": "command", "command": ["cat", texts[0]], "description": " ".join(texts)},
+        },
         "tags": ["smoke", texts[0]],
         "tests": [
             {
@@ -174,7 +177,23 @@ def walk(folder: Path, texts: list[str]) -> str:
         terminal.settle(1.0)
         press("3", "l", "n", TAB, TAB, "5")
         terminal.wait_for("execution")
-        press("1")
+        press("8")
+        terminal.wait_for("check all")
+        terminal.wait_for("bundled")
+        # A conversation in which the words are sent and come back, and the test that is made of it.
+        press(ENTER, "31337 of customers", ENTER)
+        terminal.settle(0.5)
+        press(ESCAPE, "t")
+        terminal.settle(0.5)
+        press("\x1b[C", "\x1b[B", ESCAPE, "G", "c")
+        terminal.wait_for("would execute")
+        press("j", ESCAPE, "/", "31337", ESCAPE, TAB, TAB, TAB, ESCAPE, "1")
+        terminal.wait_for("R run shown")
+        press("g", "P")
+        terminal.wait_for("Plan a run")
+        terminal.settle(0.5)
+        press("\x1b[B", "\x1b[C", "\x1b[C", ESCAPE)
+        press("3", "x", ESCAPE, "w", ESCAPE, "1")
         terminal.wait_for("R run shown")
         press("q")
         terminal.wait_for_end()

@@ -75,9 +75,11 @@ def agent_lines(
     if one.about:
         lines += paragraph(one.about, width)
     lines.append(())
-    owner = f"suite {one_line(one.suite, 60)}" if one.suite else "your agents.yaml"
-    lines += labelled("from", f"{owner}, {one.file.name}:{one.line}", width)
+    owner = f"suite {one_line(one.suite, 60)}" if one.suite else "your own"
+    lines += labelled("from", f"{one.file.name}:{one.line}, {owner}", width)
     for name, value in options_of(one.config):
+        if any(value == key for key, _ in keys):
+            continue  # it is said below, with whether it is set
         if len(name) < LABEL:
             lines += labelled(name, value, width)
         else:

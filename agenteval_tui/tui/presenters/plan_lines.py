@@ -41,7 +41,7 @@ def plan_lines(estimate: Estimate, refused: Sequence[tuple[Need, str]], options:
     judges = estimate.judges
     parts: list[Cell] = []
     for one, in_words in ((estimate.seconds, _time), (estimate.tokens, _tokens), (estimate.cost, _cost)):
-        if one is not None:
+        if one is not None and one.high > 0:
             parts += [("   " if parts else "", ""), *in_words(one)]
     unknown = max((one.unknown for one in (estimate.seconds, estimate.tokens) if one is not None), default=0)
     if estimate.seconds is None:

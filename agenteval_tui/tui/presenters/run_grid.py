@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
+from agenteval_tui.tui.lines import Cell, Line, fit, fit_text, left, width_of
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 RETRIED = ("↻" if UNICODE else "r", "error")
 CACHED = ("=", "dim")
 LEAST_CELLS = 6
+LEAST_NAME = 10
 _SUMMED = ("passed", "failed", "error", "cancelled", "skipped", "needs_review", "running")
 
 
@@ -36,7 +39,7 @@ class RunGrid:
         self._place: dict[str, int] = {}
         self._known: dict[str, tuple[str, bool, bool]] = {}
         self._tallies: list[dict[str, int]] = []
-        self._names: list[str] = []
+        self._names: list[tuple[str, str, str]] = []
         places: dict[tuple[str, str, int, int], int] = {}
         for run in view.runs.values():
             ref = run.ref
@@ -54,7 +57,8 @@ class RunGrid:
             self.groups[place].append(ref.run)
             self.row_of[ref.run] = place
             self.note(ref.run)
-        self.name_width = max(map(len, self._names), default=0)
+        self.name_width = max((cell_len("".join(name)) for name in self._names), default=0)
+        self._longest = max(map(len, self.groups), default=0)
 
     def _repetition(self, place: int) -> int:
         return self.view.runs[self.groups[place][-1]].ref.repetition
@@ -117,8 +121,9 @@ class RunGrid:
 
         Where not all runs have room, what became of all of them stands at the end.
         """
-        names = min(self.name_width, max(width // 2, 12))
-        cells: list[Cell] = [(" ", ""), (left(self._names[index], names), ""), (" ", "")]
+        # Where there are more runs than cells, the sums need room as well.
+        names = min(self.name_width, max(width * 2 // 5 if self._longest * 2 > width // 2 else width // 2, 12))
+        cells: list[Cell] = [(" ", ""), (_fit_name(*self._names[index], names), ""), (" ", "")]
         runs = self.groups[index]
         room = max((width - names - 3) // 2, LEAST_CELLS)
         end: tuple[Cell, ...] = ()
@@ -128,7 +133,7 @@ class RunGrid:
         chosen = min(self.column, len(runs) - 1) if focused else -1
         first = max(0, min(chosen - room // 2, len(runs) - room)) if focused else 0
         if first:
-            cells[-1] = ("…" if UNICODE else "<", "dim")
+            cells[-1] = ("‹" if UNICODE else "<", "dim")
         for number in range(first, min(first + room, len(runs))):
             run = self.view.runs[runs[number]]
             sign, style = _sign(run)
@@ -148,11 +153,11 @@ class RunGrid:
 
     def _sums(self, index: int) -> tuple[Cell, ...]:
         tally = self._tallies[index]
-        cells: list[Cell] = [(" ", ""), (f" {len(self.groups[index])}:", "dim")]
+        cells: list[Cell] = [(" ", "")]
         for status in _SUMMED:
             if tally.get(status):
                 sign, style = mark(status)
-                cells.append((f" {sign} {tally[status]}", style))
+                cells.append((f" {sign}{tally[status]}", style))
         return tuple(cells)
 
 
@@ -182,11 +187,15 @@ def _summed(status: str) -> str:
     return "running" if status == "grading" else status
 
 
-def _name(run: RunView) -> str:
+def _name(run: RunView) -> tuple[str, str, str]:
+    """The test, and what tells its rows apart."""
     ref = run.ref
-    name = one_line(ref.test, 60)
-    if ref.variation:
-        name += f" · {one_line(ref.variation, 24)}"
-    if ref.row:
-        name += f" #{ref.row}"
-    return name
+    variation = f" · {one_line(ref.variation, 24)}" if ref.variation else ""
+    return one_line(ref.test, 60), variation, f" #{ref.row}" if ref.row else ""
+
+
+def _fit_name(test: str, variation: str, row: str, width: int) -> str:
+    """All in exactly `width` cells: what tells rows apart is cut last."""
+    room = max(width - cell_len(row), 0)
+    test = fit_text(test, max(room - cell_len(variation), min(LEAST_NAME, room)))
+    return left(test + fit_text(variation, room - cell_len(test)) + row, width)

@@ -210,6 +210,22 @@ class AgentsScreen(FrameScreen):
     def _problem_lines(self, width: int) -> list[Line]:
         return problem_lines(self._problems, width)
 
+    def on_descendant_focus(self) -> None:
+        """Other keys in the prompt: there letters are text."""
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        focused = self.focused
+        if focused is None or focused.id != "prompt":
+            return super().keys()
+        busy = self._shown is not None and self._shown.busy
+        return [
+            ("enter", "send", ""),
+            ("esc", "cancel" if busy else "back to the list", "app.back"),
+            ("tab", "pane", "next_pane"),
+            ("F1", "help", "app.help"),
+        ]
+
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another agent."""
         self._show_one()
@@ -231,7 +247,7 @@ class AgentsScreen(FrameScreen):
 
     def _check(self, agents: Iterable[Configured]) -> None:
         wanted = [one for one in agents if self._reports.get(one.key, True) is not None]
-        self._permitted(wanted, "check this", lambda: self._begin_checks(wanted))
+        self._permitted(wanted, "Checking", lambda: self._begin_checks(wanted))
 
     def _begin_checks(self, agents: Sequence[Configured]) -> None:
         room = asyncio.Semaphore(AT_ONCE)
@@ -306,7 +322,7 @@ class AgentsScreen(FrameScreen):
         if chat is not None and chat.busy:
             self.agenteval.say("The agent is still answering; esc cancels that.")
             return
-        self._permitted([one], "ask this agent", lambda: self._ask(one, text))
+        self._permitted([one], "Asking this agent", lambda: self._ask(one, text))
 
     def _ask(self, one: Configured, text: str) -> None:
         from agenteval_tui.runs.chat import Conversation

@@ -81,7 +81,8 @@ class FrameScreen(Screen[None]):
             if self.is_attached:
                 then(result)
 
-        self.run_worker(answer(), group=group, exclusive=True, exit_on_error=False, name=group)
+        # Not the coroutine: one that a newer question ends before it began would never be awaited.
+        self.run_worker(cast(Any, answer), group=group, exclusive=True, exit_on_error=False, name=group)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke is a bug: say it once, keep the traceback, go on."""

@@ -65,7 +65,7 @@ class MakeTestScreen(ModalScreen["tuple[str, str] | None"]):
         self._suites = [one for one in found if one.suite is not None and one.whole]
         own = str(self._chat.configured.file.resolve())
         self._suites.sort(key=lambda one: one.key != own)
-        choices = [(one.key, f"{one.suite.name if one.suite else ''}  {one.path.name}") for one in self._suites]
+        choices = [(one.key, f"{one.suite.name if one.suite else ''} · {one.path.name}") for one in self._suites]
         self.query_one(Form).offer("suite", choices or [("", "there is no suite")])
 
     def on_form_changed(self, event: Form.Changed) -> None:
@@ -110,7 +110,7 @@ class MakeTestScreen(ModalScreen["tuple[str, str] | None"]):
         asked = sum(one.error is None for one in self._chat.turns)
         parts = [f"sends {count(asked, 'message')} to {one_line(self._chat.configured.name, 40)}"]
         if answered.tool_calls:
-            parts.append(f"expects {count(len(answered.tool_calls), 'tool call')} as they were made")
+            parts.append(f"expects {count(len(answered.tool_calls), 'tool call')} with the same arguments")
         if answered.final_output:
             parts.append("expects an answer like the last one")
         return [(), *paragraph("It " + ", ".join(parts) + ". Sharpen its criteria afterwards.", width, "dim")]

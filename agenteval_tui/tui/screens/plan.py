@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -88,7 +89,7 @@ class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
             Field("concurrency", "at once", placeholder=str(suite.defaults.concurrency or 8), hint="runs"),
             Field("max_cost", "at most $", placeholder="no limit", hint="judges included"),
             Field("cache", "cache", choices=CACHES, hint="answers known already"),
-            Field("stop", "stop early", choices=STOPS, hint="" if stops else "these tests say nothing of it"),
+            Field("stop", "stop early", choices=STOPS, hint="" if stops else "not in these tests"),
         ]
 
     def _agent_names(self, configured: Sequence[Configured] = ()) -> list[str]:
@@ -119,9 +120,13 @@ class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
         self._planned = made
         if made is None:
             self.workers.cancel_group(self, "plan")
+            self._error = self._estimate = None
+            self.query_one("#estimate", LineBlock).show(self._estimate_lines)
             return
         self._estimating = True
-        self.run_worker(self._count(made), group="plan", exclusive=True, exit_on_error=False)
+        # Not the coroutine itself: one that a newer one ends before it began would be complained about.
+        work: Any = partial(self._count, made)
+        self.run_worker(work, group="plan", exclusive=True, exit_on_error=False)
 
     async def _count(self, options: PlanOptions) -> None:
         await asyncio.sleep(QUIET_S)
@@ -165,7 +170,8 @@ class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
             estimate, refused = self._estimate
             lines += plan_lines(estimate, refused, self._planned or self._base, width)[:ESTIMATE_ROWS]
         else:
-            lines.append((("counting …", "dim"),))
+            said = "counting …" if self._planned is not None else "Mend what is marked to see what it takes."
+            lines.append(((said, "dim"),))
         # Always as high: nothing jumps while one types.
         return [*lines, *((),) * (ESTIMATE_ROWS + 1 - len(lines))]
 

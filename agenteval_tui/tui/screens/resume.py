@@ -34,9 +34,9 @@ class ResumeScreen(ModalScreen["PlanOptions | None"]):
         limits = self._limits
         fields = [Field("concurrency", "at once", placeholder="as before", hint="runs")]
         if limits.max_cost is not None:
-            fields.insert(0, Field("max_cost", "at most $", f"{limits.max_cost:g}", hint="of all, with what was used"))
+            fields.insert(0, Field("max_cost", "at most $", f"{limits.max_cost:g}", hint="in all, judges included"))
         if limits.max_tokens is not None:
-            fields.insert(0, Field("max_tokens", "at most", str(limits.max_tokens), hint="tokens of all"))
+            fields.insert(0, Field("max_tokens", "at most", str(limits.max_tokens), hint="tokens in all"))
         if limits.max_seconds is not None:
             fields.insert(0, Field("max_seconds", "at most", f"{limits.max_seconds:g}", hint="seconds"))
         with Vertical(id="sheet"):
@@ -57,7 +57,7 @@ class ResumeScreen(ModalScreen["PlanOptions | None"]):
 
     @staticmethod
     def _head(width: int) -> list[Line]:
-        said = "What has ended stays and is not paid for again. Raise the limit that stopped it:"
+        said = "What has ended is not paid for again. Raise the limit that stopped it:"
         return [fit((("Resume the execution", "bold"),), width), fit(((said, "dim"),), width), ()]
 
     @staticmethod

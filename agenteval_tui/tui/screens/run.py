@@ -311,7 +311,9 @@ class RunScreen(FrameScreen):
         if self._watching:
             watched = self._watch is not None and self._watch.view is self._view
             slowed = (
-                self._watch.slowed() if self._watch and watched else [(o, 0) for o in self._view.throttled.values()]
+                self._watch.slowed()
+                if self._watch and watched
+                else [(o, o.wait_s) for o in self._view.throttled.values()]
             )
         return facts(self._view, self._agents, self._expected, slowed, width, lost=self._lost)
 
@@ -325,9 +327,9 @@ class RunScreen(FrameScreen):
             return [("1", "suites", "app.go('suites')"), ("5", "history", "app.go('history')"), *keys[-1:]]
         if self._watching:
             return keys
-        over = ("pause", "cancel", "more", "less", "follow")
+        over = ("pause", "cancel", "more", "less", "follow", "detach")
         keys = [key for key in keys if key[2] not in over]
-        keys[1:1] = [("l", "next run", "next_cell")]
+        keys[1:1] = [("l", "next run", "next_cell"), ("n", "next failure", "next_failure")]
         if self._resumable:
             keys[:0] = [("R", "resume", "resume")]
         keys[-1:-1] = [("1", "suites", "app.go('suites')")]

@@ -61,7 +61,7 @@ class TrustScreen(ModalScreen[str]):
     ]
 
     def __init__(self, asked: Sequence[Asked], doing: str) -> None:
-        """`doing`: what was asked for, as "run 12 tests"."""
+        """`doing`: what was asked for, as "Running this"."""
         super().__init__()
         self._asked = tuple(asked)
         self._doing = doing
@@ -72,7 +72,7 @@ class TrustScreen(ModalScreen[str]):
         with Vertical(id="sheet"):
             yield LineBlock(
                 lambda width: [
-                    *paragraph(f"To {doing}, this would be executed on your machine:", width, "bold"),
+                    *paragraph(f"{doing} would execute on your machine:", width, "bold"),
                     (),
                 ],
                 id="head",
@@ -100,4 +100,5 @@ class TrustScreen(ModalScreen[str]):
     def on_mount(self) -> None:
         view = self.query_one("#programs", LinesView)
         view.show(lambda width: trust_lines(self._asked, width))
+        view.styles.height = min(len(trust_lines(self._asked, 70)), 16)
         view.focus()

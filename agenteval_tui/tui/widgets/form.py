@@ -153,7 +153,10 @@ class Form(Vertical):
                 if field.choices:
                     yield ChoiceField(field.choices, field.value, id=f"field-{field.name}")
                 else:
-                    yield Input(field.value, placeholder=field.placeholder, id=f"field-{field.name}", compact=True)
+                    name = f"field-{field.name}"
+                    yield Input(
+                        field.value, placeholder=field.placeholder, id=name, compact=True, select_on_focus=False
+                    )
                 yield LineBlock(id=f"note-{field.name}", classes="note")
 
     def on_mount(self) -> None:
@@ -187,7 +190,9 @@ class Form(Vertical):
 
     def _value(self, field: Field) -> str:
         found = self.query_one(f"#field-{field.name}")
-        return found.value.strip() if isinstance(found, Input | ChoiceField) else ""
+        if isinstance(found, ChoiceField):
+            return found.value
+        return found.value.strip() if isinstance(found, Input) else ""
 
     def _show_note(self, field: Field) -> None:
         said = self._notes.get(field.name, ("", False))[0]

@@ -1,0 +1,195 @@
+"""The Agents screen, driven by keys; trust, planning and resuming with real processes."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop import app_on, settle, text_of, until
+from textual.widgets import Input
+
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.trust import Trust
+from agenteval_tui.tui.screens.agents import AgentsScreen
+from agenteval_tui.tui.screens.history import HistoryScreen
+from agenteval_tui.tui.screens.make_test import MakeTestScreen
+from agenteval_tui.tui.screens.plan import PlanScreen
+from agenteval_tui.tui.screens.resume import ResumeScreen
+from agenteval_tui.tui.screens.run import RunScreen
+from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.trust import TrustScreen
+
+pytestmark = pytest.mark.xdist_group("screens")
+
+SUITE = """\
+# what stands here stays
+name: Own
+agent: {agent}
+agents:
+  shop: {{kind: demo, pace: {pace}}}
+  program: {{kind: command, command: [python3, agent.py], description: "a program"}}
+tests:
+  - id: order
+    prompt: "Where is my order #W1042?"
+    repeat: {repeat}
+    criteria:
+      - {{name: says, prototype_class: TextResponse, config_uxon: {{metrics: [{{type: TextMatch, contains: W1042}}]}}}}
+"""
+PROGRAM = 'import sys; sys.stdin.read(); open("ran", "a").write("x"); print("Order W1042 is on its way.")\n'
+
+
+def suite_at(folder: Path, *, agent: str = "shop", pace: float = 0, repeat: int = 1) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "agent.py").write_text(PROGRAM)
+    path = folder / "own.suite.yaml"
+    path.write_text(SUITE.format(agent=agent, pace=pace, repeat=repeat))
+    return path
+
+
+async def test_a_conversation_streams_and_becomes_a_test(tmp_path: Path) -> None:
+    path = suite_at(tmp_path / "suites")
+    before = path.read_text()
+    db = tmp_path / "history.db"
+    app = app_on(path.parent, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("8")
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, AgentsScreen)
+        assert "own.suite.yaml:5, suite Own" in text_of(app)
+        await pilot.press("t")
+        assert "Ask the agent something first" in " ".join(note.message for note in app._notifications)
+        await pilot.press("enter")
+        for number, words in enumerate(("Where is my order #W1042?", "And #W1017?"), 1):
+            screen.query_one("#prompt", Input).value = words
+            await pilot.press("enter")
+            await settle(pilot)
+            await until(pilot, lambda n=number: f"{n} turn" in text_of(app) and "✓" in text_of(app))  # type: ignore[misc]
+        assert "get_order" in text_of(app)
+        assert "tokens" in text_of(app)
+        assert not Store.open(db).executions(), "nothing is stored"
+        await pilot.press("escape", "t")
+        await settle(pilot)
+        assert isinstance(app.screen, MakeTestScreen)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert isinstance(app.screen, SuitesScreen)
+        assert "where-is-my-order-w1042" in text_of(app)
+    after = path.read_text()
+    assert after.startswith(before.rstrip("\n"))
+    loaded = load_suite(path)
+    assert loaded.ok, loaded.problems
+    assert loaded.suite is not None
+    assert loaded.suite.tests[1].turns == ["Where is my order #W1042?", "And #W1017?"]
+
+
+async def test_an_answer_is_cancelled_and_a_check_is_shown(tmp_path: Path) -> None:
+    app = app_on(suite_at(tmp_path / "suites", pace=300).parent, tmp_path / "history.db")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("8")
+        await settle(pilot)
+        await pilot.press("c")
+        await settle(pilot)
+        assert "✓ reachable" in text_of(app) or "✓" in text_of(app)
+        await pilot.press("enter", *"hello", "enter")
+        await until(pilot, lambda: "answering" in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "cancelled" in text_of(app))
+        await pilot.press("escape", "slash", *"nothing-like-it")
+        await settle(pilot)
+        assert "No agent matches" in text_of(app)
+
+
+async def test_a_program_of_an_untrusted_folder_asks_first(tmp_path: Path) -> None:
+    folder = suite_at(tmp_path / "suites", agent="program").parent
+    app = app_on(folder, tmp_path / "history.db")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("8")
+        await settle(pilot)
+        await pilot.press("j", "c")
+        await settle(pilot)
+        assert isinstance(app.screen, TrustScreen)
+        assert "python3 agent.py" in text_of(app)
+        await pilot.press("escape")
+        await pilot.press("1")
+        await settle(pilot)
+        await pilot.press("R")
+        await settle(pilot)
+        assert isinstance(app.screen, TrustScreen)
+        assert "never trusted" in text_of(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, SuitesScreen)
+        assert not (folder / "ran").exists()
+        await pilot.press("R")
+        await settle(pilot)
+        await pilot.press("t")
+        await settle(pilot)
+        # It is quick: the Run screen, or the history when it was over before anybody came.
+        await until(pilot, lambda: isinstance(app.screen, RunScreen | HistoryScreen))
+        await until(pilot, lambda: (folder / "ran").exists())
+        assert [one.folder for one in Trust.load().listed()] == [str(folder)]
+
+
+async def test_a_run_is_planned_cancelled_and_resumed(tmp_path: Path) -> None:
+    path = suite_at(tmp_path / "suites", pace=0.2)
+    db = tmp_path / "history.db"
+    app = app_on(path.parent, db)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("j", "P")
+        await settle(pilot)
+        assert isinstance(app.screen, PlanScreen)
+        await pilot.press(*"zz")
+        assert "a whole number" in text_of(app)
+        await pilot.press("backspace", "backspace", *"10")
+        app.screen.query_one("#field-concurrency", Input).value = "1"
+        app.screen.query_one("#field-max_cost", Input).value = "5"
+        await settle(pilot)
+        assert "10 runs of 1 test" in text_of(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen) and "of 10" in text_of(app))
+        await until(pilot, lambda: "of $5.00" in text_of(app))
+        await pilot.press("c", "c")
+        await until(pilot, lambda: "R resumes it" in text_of(app))
+        await pilot.press("R")
+        await settle(pilot)
+        assert isinstance(app.screen, ResumeScreen)
+        app.screen.query_one("#field-concurrency", Input).value = "10"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen) and "10 of 10" in text_of(app))
+        await until(pilot, lambda: "finished" in text_of(app))
+    store = Store.open(db)
+    try:
+        assert len(store.executions()) == 1
+        assert {run.status for run in store.runs_of_execution(store.execution("last").id)} == {"passed"}
+    finally:
+        store.close()
+
+
+async def test_who_waits_for_nothing_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_on(suite_at(tmp_path / "suites").parent, tmp_path / "history.db")
+    shown: list[object] = []
+    display = app._display
+
+    def counted(*given: Any) -> None:
+        shown.append(given)
+        display(*given)
+
+    monkeypatch.setattr(app, "_display", counted)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        for key in ("3", "8"):
+            await pilot.press(key)
+            await settle(pilot)
+            await pilot.pause(0.3)
+            shown.clear()
+            # Longer than any timer of ours; what is counted is what would be written.
+            await asyncio.sleep(0.6)
+            assert not shown

@@ -1,0 +1,165 @@
+"""The cells of an execution, its figures, its errors, and what a plan says: without a screen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_snapshots_runs import REFUSED, a_busy_execution
+
+from agenteval_tui.runs import events
+from agenteval_tui.runs.events import RunRef, StreamPart
+from agenteval_tui.runs.plan import PlanOptions
+from agenteval_tui.runs.view import ExecutionView, RunView
+from agenteval_tui.tui.lines import plain, width_of
+from agenteval_tui.tui.presenters.plan_options import NO, read_options
+from agenteval_tui.tui.presenters.run_errors import error_groups, group_detail, group_line
+from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
+from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, status_cells, unsettled
+from agenteval_tui.tui.presenters.run_stream import RunStream
+from agenteval_tui.tui.screens.trust import Asked, trust_lines
+
+TEXT = st.text(max_size=40)
+
+
+def a_view(*refs: RunRef) -> ExecutionView:
+    view = ExecutionView()
+    view.apply(events.Planned(1, "x", "title", refs, 8, 0))
+    return view
+
+
+def test_rows_are_told_apart_by_variation_row_and_suite() -> None:
+    refs = [RunRef(f"{v}{r}{n}", "t", "T", v, r, n, "a") for v in ("", "x") for r in (1, 2) for n in (1, 2)]
+    again = [RunRef(f"again{n}", "t", "T", "", 1, n, "a") for n in (1, 2)]  # of another suite
+    grid = RunGrid(a_view(*refs, *again))
+    assert [len(group) for group in grid.groups] == [2, 2, 2, 2, 2]
+    names = [plain(grid.line(index, 40, focused=False)).split("○")[0].strip() for index in range(5)]
+    assert names == ["t #1", "t #2", "t · x #1", "t · x #2", "t #1"]
+
+
+def test_narrow_names_keep_what_tells_rows_apart() -> None:
+    refs = [RunRef(f"{r}", "a-very-long-name-of-a-test", "T", "B: a-large-model", r, 1, "a") for r in (1, 2)]
+    grid = RunGrid(a_view(*refs))
+    lines = [plain(grid.line(index, 50, focused=False)) for index in (0, 1)]
+    assert [("#1" in line, "#2" in line) for line in lines] == [(True, False), (False, True)]
+
+
+@given(status=st.lists(st.sampled_from(["passed", "failed", "error", "skipped", "cancelled"]), max_size=200))
+def test_a_long_row_says_the_sums_and_fits(status: list[str]) -> None:
+    view = a_view(*(RunRef(str(n), "t", "T", "", 0, n, "a") for n in range(1, 300)))
+    grid = RunGrid(view)
+    for number, outcome in enumerate(status, 1):
+        view.apply(events.Graded(0, str(number), outcome, None, (), 1.0))
+        grid.note(str(number))
+    for column in (0, 150, 298):
+        grid.column = column
+        for width in (30, 57, 118):
+            line = grid.line(0, width, focused=True)
+            assert width_of(line) <= width
+            assert "[" in plain(line)
+    if status.count("failed"):
+        assert f"✗{status.count('failed')}" in plain(grid.line(0, 100, focused=False))
+    again = RunGrid(view)
+    assert again.line(0, 100, focused=False) == grid.line(0, 100, focused=False), "counted alike from the start"
+
+
+def test_signs_have_words() -> None:
+    view = a_busy_execution()
+    grid = RunGrid(view)
+    assert plain(legend(grid, 80)).split() == ["↻", "retried", "2", "=", "cached", "2", "·", "skipped", "4"]
+    text = "\n".join(plain(grid.line(index, 140, focused=False)) for index in range(grid.count()))
+    assert "✓↻" in text
+    assert "✓=" in text
+    assert next(reversed(grid.flying)) == "x0-35"
+
+
+def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
+    view = a_busy_execution()
+    slow = [(one, one.wait_s) for one in view.throttled.values()]
+    text = "\n".join(map(plain, facts(view, agents_of(view), Expected(180.0, 60_000, 0.5), slow, 140)))
+    assert "65 runs on shop/support" in text
+    assert "$0.09 of $1.00" in text
+    assert "26.5k tokens of about 60.0k tokens" in text
+    assert "judges 3200 tokens $0.0061" in text
+    assert "shop/support 8 → 4 at once: its server asks for less, again in 12 s" in text
+    assert "4 skipped" in plain(status_cells(view, 140))
+    view.apply(events.Ended(0, "stopped", "the limit of $1.00 was reached"))
+    text = "\n".join(map(plain, facts(view, agents_of(view), Expected(), (), 80)))
+    assert "stopped: the limit of $1.00 was reached" in text
+    assert f"{unsettled(view)} runs are left:  R resumes it" in text
+    for width in (20, 40, 80, 140):
+        assert all(width_of(line) <= width for line in facts(view, ["a"] * 9, Expected(), slow, width, lost=True))
+
+
+def test_errors_are_grouped_with_remedy_and_runs() -> None:
+    groups = error_groups(a_busy_execution())
+    assert [(one.retried, len(one.runs)) for one in groups] == [(False, 2), (False, 1), (True, 2), (True, 1)]
+    assert groups[0].message == REFUSED
+    text = "\n".join(map(plain, group_detail(groups[0], 80)))
+    assert "Remedy" in text
+    assert "start it, or change `base_url`" in text
+    assert "refund-policy · A: small-model #1 run 5" in text
+    assert "tried again" in plain(group_line(groups[2], 100))
+
+
+@given(text=TEXT, width=st.integers(10, 120))
+def test_foreign_words_fit(text: str, width: int) -> None:
+    view = a_view(replace(RunRef("1", text, text, text, 1, 1, text)))
+    view.apply(events.RunStarted(0, "1", 1, 0))
+    view.apply(events.AttemptFailed(0, "1", 1, text, 1.0, text, text))
+    view.apply(events.AgentFinished(0, "1", 1.0, text, text))
+    view.apply(events.Graded(0, "1", "error", None, ((text, text),), 1.0))
+    slow = [(events.Throttled(0, text, 1, 2, 3.0), 3.0)]
+    lines = [*facts(view, [text], Expected(), slow, width), RunGrid(view).line(0, width, focused=True)]
+    for group in error_groups(view):
+        lines += [group_line(group, width), *group_detail(group, width)]
+    if width >= 20:
+        lines += trust_lines([Asked(Path("/tmp"), text, (text, text * 9))], width)
+    assert all(width_of(line) <= width for line in lines)
+
+
+def test_only_what_changed_of_a_stream_is_laid_out_again() -> None:
+    stream = RunStream()
+    run = RunView(RunRef("1", "t", "T", "", 0, 1, "a"), "running", parts=[StreamPart("text", "word " * 500)])
+    run.parts += [StreamPart("user", "And then?"), StreamPart("reasoning", "hm"), StreamPart("text", "so")]
+    before = stream.lines(run, 60)
+    run.parts[-1] = StreamPart("text", "so it is")
+    after = stream.lines(run, 60)
+    assert before[0] is after[0]
+    assert "And then?" in "\n".join(map(plain, after))
+    assert plain(after[-1]).endswith("so it is▌")
+    run.mend, run.error, run.status = "start it", "gone", "error"
+    assert [plain(line).split() for line in stream.lines(run, 60)[-1:]] == [["remedy", "start", "it"]]
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"repeat": "0"}, "repeat"),
+        ({"sample": "x"}, "sample"),
+        ({"concurrency": "1.5"}, "concurrency"),
+        ({"max_cost": "-1"}, "max_cost"),
+        ({"max_cost": "nan"}, "max_cost"),
+        ({"ab": "a", "agent": "a"}, "ab"),
+        ({"ab": "b"}, "ab"),
+    ],
+)
+def test_what_is_wrong_is_said_by_field(values: dict[str, str], field: str) -> None:
+    made, problems = read_options(values, PlanOptions(), "")
+    assert made is None
+    assert list(problems) == [field]
+
+
+def test_fields_become_options() -> None:
+    values = {"repeat": "12", "sample": "", "max_cost": "$0.50", "agent": "a", "variation": "v", "ab": NO}
+    made, problems = read_options({**values, "cache": "first", "stop": "no"}, PlanOptions(tests=("t",)), "")
+    assert not problems
+    assert made == PlanOptions(
+        tests=("t",), repeat=12, max_cost=0.5, agent="a", variation="v", cache="first", early_stop=False
+    )
+    both, _ = read_options({"ab": "b"}, PlanOptions(), "a")
+    assert both is not None
+    assert (both.ab, both.agent) == (("a", "b"), None)

@@ -1,0 +1,261 @@
+"""What Run, its sheets and Agents look like, at 80x24 and 140x45: pictures that were looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop import settle, until
+from test_snapshots import NOON, SIZES, an_execution, cursor_to, look
+from test_snapshots import recorded as recorded
+from test_snapshots import still as still
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from agenteval_tui import places
+from agenteval_tui.agents.interface import CheckReport, CheckStep
+from agenteval_tui.runs import configured, events
+from agenteval_tui.runs.live import Live
+from agenteval_tui.runs.view import ExecutionView
+from agenteval_tui.tui.presenters.run_rows import Expected
+from agenteval_tui.tui.screens.agents import AgentsScreen
+from agenteval_tui.tui.screens.executions import ExecutionsScreen
+from agenteval_tui.tui.screens.run import RunScreen
+from agenteval_tui.tui.screens.trust import Asked, TrustScreen
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+
+pytestmark = pytest.mark.xdist_group("snapshots")
+
+REFUSED = "the server at http://127.0.0.1:8000 refused the connection"
+AGENTS = """\
+agents:
+  mine/gpt:
+    kind: openai
+    description: The assistant of the shop, as the customers get it.
+    model: gpt-test
+    base_url: https://api.example.com/v1
+    api_key_env: SHOP_TEST_KEY
+    max_tokens: 400
+    headers: {X-Team: quality}
+  mine/program: {kind: command, command: [python, agent.py, --fast], concurrency: 2}
+"""
+
+
+def a_busy_execution() -> ExecutionView:
+    """As `an_execution`, with variations, rows, retries, cached and skipped runs, a slow server, judges, limits."""
+    view = an_execution()
+    planned = view.planned
+    assert planned is not None
+    extra = tuple(
+        events.RunRef(f"x{place}-{number}", "refund-policy", "Refunds", variation, row, number, "shop/support")
+        for place, (variation, row) in enumerate([("A: small-model", 1), ("B: large-model", 1), ("B: large-model", 2)])
+        for number in range(1, 41 if place == 0 else 6)
+    )
+    fresh = ExecutionView()
+    fresh.apply(replace(planned, runs=(*planned.runs, *extra), max_cost=1.0))
+    for state in [run.state() for run in view.runs.values() if run.status != "queued"]:
+        fresh.apply(events.RunShown(0, state))
+    mend = "start it, or change `base_url`"
+    stream: list[events.Event] = []
+    for number, ref in enumerate(extra[:30]):
+        outcome = "error" if number in (4, 5) else "failed" if number % 7 == 3 else "passed"
+        cached = number in (8, 9)
+        stream.append(events.RunStarted(0, ref.run, 1, NOON + 110_000))
+        if number in (2, 5):
+            stream.append(events.AttemptFailed(0, ref.run, 1, "429: too many requests", 2.0, "rate_limit", "wait"))
+            stream.append(events.RunStarted(0, ref.run, 2, NOON + 111_000))
+        error = REFUSED if outcome == "error" else ""
+        stream.append(events.AgentFinished(0, ref.run, 900.0, error, mend if error else "", cached))
+        stream.append(events.Graded(0, ref.run, outcome, None, (), 900.0))
+    for ref in extra[30:34]:
+        stream.append(events.Graded(0, ref.run, "skipped", None, (), 0.0))
+    stream.append(events.RunStarted(0, extra[34].run, 1, NOON + 118_000))
+    stream.append(events.AttemptFailed(0, extra[34].run, 1, "the stream broke off", 3.0, "connection", "wait"))
+    flying = next(one.ref.run for one in view.in_flight() if one.parts)
+    stream.append(events.TurnStarted(0, flying, 2, "And when will the refund arrive?"))
+    stream.append(events.TextStreamed(0, flying, "Within five days of"))
+    stream.append(events.Throttled(0, "shop/support", 4, 8, 12.0))
+    stream.append(
+        events.Progress(0, 65, 22, 3, 27, 7, 3, 0, 0, 3.2, 42.0, 21_840, 4611, 0.0812, 4, False, 4, 3200, 0.0061)
+    )
+    for event in stream:
+        fresh.apply(event)
+    return fresh
+
+
+async def show(pilot: Pilot[int], view: ExecutionView) -> RunScreen:
+    """The Run screen with this execution."""
+    await pilot.press("3")
+    await settle(pilot)
+    screen = pilot.app.screen
+    assert isinstance(screen, RunScreen)
+    screen.show_view(view, Expected(180.0, 60_000, 0.21))
+    await settle(pilot)
+    return screen
+
+
+@SIZES
+def test_busy_run(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await show(pilot, a_busy_execution())
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
+def test_run_that_was_stopped(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        view = a_busy_execution()
+        for run in view.in_flight():
+            view.apply(events.Graded(0, run.ref.run, "cancelled", None, (), 10.0))
+        view.apply(events.Ended(0, "stopped", "the limit of $1.00 was reached"))
+        await show(pilot, view)
+        await pilot.press("j", "j", "j", "l", "l", "l", "l")
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
+def test_errors_of_a_run(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await show(pilot, a_busy_execution())
+        await pilot.press("x")
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+def test_planning(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], wrong: bool) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        cursor_to(pilot, "customers-austria")
+        await settle(pilot)
+        await pilot.press("P")
+        await settle(pilot)
+        pilot.app.screen.query_one("#field-repeat", Input).value = "x" if wrong else "12"
+        if not wrong:
+            await pilot.press("down", "down", "down", "down", "down", "down", "2", "5")
+        await settle(pilot)
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
+def test_trust(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        what = ("command: python agent.py --fast", "tool refund: ./refund.sh {amount}", "python function checks:tone")
+        asked = [Asked(Path("/home/kim/suites/shop"), "this folder was never trusted", what)]
+        pilot.app.push_screen(TrustScreen(asked, "Running this"))
+
+    look(snap_compare, recorded, size, before)
+
+
+def test_several_executions(snap_compare: Any, recorded: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agenteval_tui.tui.screens.executions.now_ms", lambda: NOON + 120_000)
+    live = [
+        Live("01M8029MCF6CGVEKSBGJT430F" + end, 1, "", title, NOON) for end, title in (("K", "smoke"), ("L", "all"))
+    ]
+
+    async def before(pilot: Pilot[int]) -> None:
+        pilot.app.push_screen(ExecutionsScreen(live, live[0].execution))
+
+    look(snap_compare, recorded, (80, 24), before)
+
+
+def test_resuming(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
+    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.tui.screens.resume import ResumeScreen
+
+    async def before(pilot: Pilot[int]) -> None:
+        pilot.app.push_screen(ResumeScreen(PlanOptions(max_cost=1.0)))
+
+    look(snap_compare, recorded, (80, 24), before)
+
+
+async def agents(pilot: Pilot[int]) -> AgentsScreen:
+    """The Agents screen, with the cursor on the first agent."""
+    await pilot.press("8")
+    await settle(pilot)
+    screen = pilot.app.screen
+    assert isinstance(screen, AgentsScreen)
+    return screen
+
+
+@pytest.fixture
+def mine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents of one's own, of which one is well."""
+    monkeypatch.delenv("SHOP_TEST_KEY", raising=False)
+    places.config_dir().mkdir(parents=True, exist_ok=True)
+    (places.config_dir() / "agents.yaml").write_text(AGENTS)
+    steps = (
+        CheckStep("reachable", True, "", 41.0),
+        CheckStep("key", False, "401: the key is not accepted", 120.0),
+        CheckStep("model", None, "not asked: the key is not accepted"),
+    )
+
+    async def check(one: configured.Configured, **_: Any) -> CheckReport:
+        if one.kind == "openai":
+            mend = "set SHOP_TEST_KEY to a key of this server"
+            return CheckReport(False, "the key is not accepted", 161.0, mend, steps)
+        return CheckReport(True, "it answers", 12.0, steps=(CheckStep("reachable", True, "", 12.0),))
+
+    monkeypatch.setattr(configured, "check", check)
+
+
+@SIZES
+def test_agents(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], mine: None) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        screen = await agents(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: any(screen._reports.values()))
+
+    look(snap_compare, recorded, size, before)
+
+
+async def talk(pilot: Pilot[int]) -> None:
+    """A short conversation with the agent of the suite."""
+    screen = await agents(pilot)
+    await pilot.press("G", "enter")
+    prompt = screen.query_one("#prompt", Input)
+    prompt.value = "Where is my order #W1042?"
+    await pilot.press("enter")
+    await settle(pilot)
+    assert screen._shown is not None
+    turns = screen._shown.turns
+    await until(pilot, lambda: bool(turns) and turns[-1].took_ms is not None)
+    # What was measured is no part of the picture.
+    turns[-1] = replace(turns[-1], took_ms=1400.0, first_token_ms=210.0)
+    whole = screen._shown.transcript
+    screen._shown._before = replace(whole, tool_calls=tuple(replace(one, duration_ms=12.0) for one in whole.tool_calls))
+    screen.query_one("#chat", TranscriptView).show_transcript(screen._shown.transcript)
+    screen._show_status()
+    await settle(pilot)
+
+
+@SIZES
+def test_a_conversation(snap_compare: Any, chatty: tuple[Path, Path], size: tuple[int, int]) -> None:
+    look(snap_compare, chatty, size, talk)
+
+
+@SIZES
+def test_making_a_test(snap_compare: Any, chatty: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await talk(pilot)
+        await pilot.press("escape", "t")
+        await settle(pilot)
+
+    look(snap_compare, chatty, size, before)
+
+
+@pytest.fixture
+def chatty(tmp_path: Path) -> tuple[Path, Path]:
+    """A suite whose agent is the bundled one, without its pace."""
+    (tmp_path / "shop.suite.yaml").write_text(
+        "name: Shop\nagent: shop/sql\nagents:\n"
+        '  shop/sql: {kind: demo, version: v1, pace: 0, description: "demo-rules v1"}\n'
+        "tests:\n  - id: one\n    prompt: Which products do we have?\n    criteria:\n"
+        "      - {name: c, prototype_class: TextResponse, config_uxon: {metrics: [{type: Length, min: 1}]}}\n"
+    )
+    return tmp_path, tmp_path / "history.db"
