@@ -66,6 +66,15 @@ class ReportFigures:
         return sorted((run for run in self.runs if run.status in BAD), key=lambda run: BAD.index(run.status))
 
     @property
+    def failures(self) -> list[list[RunRow]]:
+        """The same, with repetitions of a test together that did not pass for the same reason."""
+        alike: dict[tuple[object, ...], list[RunRow]] = {}
+        for run in self.bad_runs:
+            key = (run.status, run.suite_key, run.test_id, run.variation, run.row, run.why, run.error_message)
+            alike.setdefault(key, []).append(run)
+        return list(alike.values())
+
+    @property
     def conclusion(self) -> str:
         """What the numbers say, and no more."""
         row, tests = self.execution, self.tests
@@ -117,8 +126,10 @@ def _metrics(row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[st
         ("Pass rate", "none was decided" if rate is None else known),
         ("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
     ]
-    k = str(max((int(one) for one in overall["pass_hat_k"]), default=1))
-    if k != "1" and overall["pass_hat_k"].get(k) is not None:
+    # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
+    decided = sum(test["n"] > 0 for test in tests)
+    k = str(max((int(one) for one, count in overall["tests_at_k"].items() if count == decided), default=1))
+    if k != "1":
         found.append((f"pass^{k}", share(overall["pass_hat_k"][k])))
         found.append((f"pass@{k}", share(overall["pass_at_k"][k])))
     for name, count in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
@@ -176,3 +187,14 @@ def dollars(cost: float | None) -> str:
     if cost is None:
         return "–"
     return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
+
+
+def repetitions(alike: Sequence[RunRow]) -> str:
+    """`3 runs: repetitions 1, 2, 4`; "" for one run."""
+    return f"{len(alike)} runs: repetitions {', '.join(str(run.repetition) for run in alike)}" if len(alike) > 1 else ""
+
+
+def left_out(failures: Sequence[Sequence[RunRow]], most: int) -> str:
+    """How many runs are behind the first `most` failures; "" for none."""
+    left = sum(len(alike) for alike in failures[most:])
+    return f"{counted(left, 'more run')} that did not pass: not listed here." if left else ""

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from agenteval_tui.exchange.explanation import as_text, missed_of
-from agenteval_tui.exchange.report_figures import ReportFigures, report_figures, seconds, share
+from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.transcripts.codec import arguments_text
@@ -82,13 +82,13 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     yield "<h2>Tests</h2>"
     heads = ("Test", "", "Passed", "95 % interval", "Latency (p50)", "Note")
     yield from _table(heads, _test_rows(figures))
-    bad = figures.bad_runs
-    if bad:
+    failures = figures.failures
+    if failures:
         yield "<h2>Failures</h2>"
-    for row in bad[:most]:
-        yield from _failure(store, row)
-    if len(bad) > most:
-        yield f"<p>{len(bad) - most:,} more are not listed here.</p>"
+    for alike in failures[:most]:
+        yield from _failure(store, alike[0], repetitions(alike))
+    if left := left_out(failures, most):
+        yield f"<p>{left}</p>"
 
 
 def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:
@@ -114,7 +114,7 @@ def _table(heads: Iterable[str], rows: Iterable[list[str]]) -> Iterator[str]:
     yield "</tbody></table>"
 
 
-def _failure(store: Store, row: RunRow) -> Iterator[str]:
+def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     transcript = store.transcript(row.id)
     where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
     where += (f" #{row.row}" if row.row else "") + f", repetition {row.repetition}, agent {row.agent}"
@@ -122,6 +122,8 @@ def _failure(store: Store, row: RunRow) -> Iterator[str]:
     yield "<section>"
     yield f'<h3><span class="{state}">{_SIGNS.get(row.status, "·")}</span> {_line(row.test_name)}: {row.status}</h3>'
     yield f'<p class="dim">{_line(where)}</p>'
+    if many:
+        yield f"<p>{_line(many)}</p>"
     yield f"<pre>{_block(as_text(missed_of(row, store.results(row.id), transcript.error)))}</pre>"
     yield f"<details><summary>Transcript: {len(transcript.messages):,} messages, "
     yield f"{len(transcript.tool_calls):,} tool calls, {seconds(row.duration_ms)}</summary>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.exchange.explanation import as_markdown, missed_of
-from agenteval_tui.exchange.report_figures import ReportFigures, report_figures, seconds, share
+from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
 from agenteval_tui.grading.explain import escape_markdown
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import one_line
@@ -67,20 +67,22 @@ def _tests(figures: ReportFigures) -> list[str]:
 
 
 def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
-    bad = figures.bad_runs
-    if not bad:
+    failures = figures.failures
+    if not failures:
         return []
     lines = ["### Failures", ""]
-    for row in bad[:most]:
-        lines += [_failure(store, row), ""]
-    if len(bad) > most:
-        lines += [f"{len(bad) - most:,} more are not listed here.", ""]
+    for alike in failures[:most]:
+        lines += [_failure(store, alike[0], repetitions(alike)), ""]
+    if left := left_out(failures, most):
+        lines += [left, ""]
     return lines
 
 
-def _failure(store: Store, row: RunRow) -> str:
+def _failure(store: Store, row: RunRow, many: str) -> str:
     # One heading level below "Failures"; a bug report of one run begins a level higher.
     whole = "#" + as_markdown(missed_of(row, store.results(row.id), store.transcript(row.id).error)).rstrip()
+    if many:
+        whole = whole.replace("\n", f"\n\n{many}\n", 1)
     if len(whole) <= LONGEST_FAILURE:
         return whole
     # Cut at a line: half a code span would let what follows be markup.

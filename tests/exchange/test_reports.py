@@ -90,6 +90,7 @@ def test_the_markdown_report_has_the_layout_and_the_figures(store: Store) -> Non
     assert "| Pass rate | 83.3 % (95 % interval" in results
     assert "| Runs passed | 4 of 5 decided |" in results
     assert "| In error | 1 |" in results
+    assert "pass^2" not in results  # a test has one decided run only
     assert "| Latency (p50) | 1.5 s |" in results
     assert r"| Cost/run (p50) | \$0.0180 |" in results
     assert "| t0 \\[hello\\] | 2/2 |" in results
@@ -106,7 +107,8 @@ def test_failures_that_are_too_many_are_counted(store: Store) -> None:
     execution = store.execution("EXEC-1")
     for text in (report_md(store, execution, most=3), report_html(store, execution, most=3)):
         assert text.count("agenteval why RUN-") == 3
-        assert "5 more are not listed here." in text
+        assert text.count("2 runs: repetitions 1, 2") == 3  # for the same reason: said once
+        assert "2 more runs that did not pass: not listed here." in text
 
 
 def test_a_failure_that_is_too_long_is_cut_at_a_line(store: Store) -> None:
@@ -210,11 +212,11 @@ def test_annotations_that_nobody_would_see_are_counted(store: Store) -> None:
 
 
 def test_a_summary_is_never_too_large_for_its_page(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep(store, ["failed"] * 60)
+    keep(store, ["failed", "passed"] * 60)
     execution = store.execution("EXEC-1")
     assert summary_md(store, execution).count("agenteval why RUN-") == 50
     github = sys.modules["agenteval_tui.exchange.github"]
-    monkeypatch.setattr(github, "SUMMARY_BYTES", 8_000)
+    monkeypatch.setattr(github, "SUMMARY_BYTES", 12_000)
     assert summary_md(store, execution).count("agenteval why RUN-") == 10
     monkeypatch.setattr(github, "SUMMARY_BYTES", 10)
     assert "too large" in summary_md(store, execution)
