@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,28 +17,9 @@ from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import CheckReport
-    from agenteval_tui.suites.model import AgentConfig
-
-_CHECK_S = 20.0
-_THOROUGH_S = 90.0
-
+    from agenteval_tui.runs.configured import Configured
 
 _STEP_SIGNS: dict[bool | None, tuple[str, Style]] = {True: ("✓ ", "good"), False: ("✗ ", "bad"), None: ("– ", "dim")}
-
-
-@dataclass(frozen=True, slots=True)
-class Configured:
-    """An agent, and the file that describes it."""
-
-    name: str
-    config: AgentConfig
-    file: Path
-
-    @property
-    def about(self) -> str:
-        """What its configuration says of it."""
-        said = self.config.options.get("description")
-        return said if isinstance(said, str) else ""
 
 
 @click.command("agents")
@@ -48,11 +27,18 @@ class Configured:
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--agent", "names", multiple=True, metavar="A", help="Only this agent.")
 @click.option("--quick", is_flag=True, help="check: ask for no answer where that can be helped.")
+@click.option("--trust", is_flag=True, help="check: let programs of the suites' folders run; look at them first.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 @common_options
 @pass_invocation
 def command(
-    invocation: Invocation, verb: str, paths: tuple[Path, ...], names: tuple[str, ...], quick: bool, as_json: bool
+    invocation: Invocation,
+    verb: str,
+    paths: tuple[Path, ...],
+    names: tuple[str, ...],
+    quick: bool,
+    trust: bool,
+    as_json: bool,
 ) -> int:
     """List the agents of your agents.yaml and of the suites at PATHS; `check` asks each whether it is there.
 
@@ -66,7 +52,9 @@ def command(
             known = ", ".join(one.name for one in found) or "none"
             raise AgentevalError(f"there is no agent {unknown[0]!r}", mend=f"configured: {known}")
         found = [one for one in found if one.name in names]
-    reports = check_all(found, thorough=not quick) if verb == "check" else {}
+    reports: dict[int, CheckReport] = {}
+    if verb == "check":
+        reports = check_all(found, thorough=not quick, trusted=trust or _may_run(invocation, found))
     if as_json:
         invocation.out.json([_data(one, reports.get(number)) for number, one in enumerate(found)])
     else:
@@ -76,53 +64,48 @@ def command(
 
 def configured(paths: Sequence[Path]) -> list[Configured]:
     """The user's agents, then those of the suites at `paths`."""
-    from agenteval_tui.suites.agents_file import agents_path, load_agents
+    from agenteval_tui.runs.configured import configured as found_in
     from agenteval_tui.suites.discover import discover
     from agenteval_tui.suites.load import load_suite
 
-    folder = places.config_dir()
-    found = [Configured(name, config, agents_path(folder)) for name, config in load_agents(folder).items()]
-    for path in discover(paths):
-        suite = load_suite(path).suite
-        if suite is not None:
-            found.extend(Configured(name, config, path) for name, config in suite.agents.items())
-    return found
+    # What is wrong in agents.yaml is said by whoever asks for one of its agents, and by `doctor`.
+    return found_in([load_suite(path) for path in discover(paths)], places.config_dir())[0]
 
 
-def check_all(agents: Sequence[Configured], *, thorough: bool = False) -> dict[int, CheckReport]:
+def check_all(agents: Sequence[Configured], *, thorough: bool = False, trusted: bool = False) -> dict[int, CheckReport]:
     """What each says of itself, by its number; all are asked at once. What can't be made is a report as well.
 
-    `thorough` also asks for a streamed answer and a call of a tool.
+    `thorough` also asks for a streamed answer and a call of a tool. An agent that would run something of a folder that
+    is not trusted is not asked, unless all of them are `trusted`.
     """
-    from agenteval_tui.runs.loop import run_to_end
-
-    return dict(enumerate(run_to_end(_check_all(agents, thorough))))
-
-
-async def _check_all(agents: Sequence[Configured], thorough: bool) -> list[CheckReport]:
-    return list(await asyncio.gather(*(_check(one, thorough) for one in agents)))
-
-
-async def _check(one: Configured, thorough: bool) -> CheckReport:
     from agenteval_tui.agents.interface import CheckReport
-    from agenteval_tui.agents.registry import make_agent
-    from agenteval_tui.suites.agents_file import environment_for, expand
+    from agenteval_tui.runs.configured import check, distrusted
+    from agenteval_tui.runs.loop import run_to_end
+    from agenteval_tui.runs.trusting import NotTrustedError
 
-    limit = _THOROUGH_S if thorough else _CHECK_S
-    try:
-        folder = one.file.resolve().parent
-        env: Mapping[str, str] = environment_for(folder, os.environ)
-        agent = make_agent(one.name, expand(one.config.as_dict(), env), base_dir=folder, env=env)
-    except AgentevalError as error:
-        return CheckReport(False, error.what, mend=error.mend)
-    try:
-        return await asyncio.wait_for(agent.check(thorough), limit)
-    except TimeoutError:
-        return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
-    except AgentevalError as error:
-        return CheckReport(False, error.what, mend=error.mend)
-    finally:
-        await agent.close()
+    async def one(agent: Configured) -> CheckReport:
+        refused = [] if trusted else distrusted(agent)
+        if refused:
+            error = NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
+            return CheckReport(False, error.what, mend=error.mend)
+        return await check(agent, thorough=thorough)
+
+    async def every() -> list[CheckReport]:
+        return list(await asyncio.gather(*map(one, agents)))
+
+    return dict(enumerate(run_to_end(every())))
+
+
+def _may_run(invocation: Invocation, agents: Sequence[Configured]) -> bool:
+    """Whether what the agents would start may run, as somebody at the terminal says."""
+    from agenteval_tui.cli.permission import asked_for
+    from agenteval_tui.runs.configured import distrusted
+    from agenteval_tui.runs.trusting import NotTrustedError
+
+    refused = [found for agent in agents for found in distrusted(agent)]
+    if not refused:
+        return False
+    return asked_for(invocation, NotTrustedError(tuple(need for need, _ in refused), refused[0][1]))
 
 
 def _print(out: Output, found: Sequence[Configured], reports: Mapping[int, CheckReport]) -> None:
@@ -132,7 +115,7 @@ def _print(out: Output, found: Sequence[Configured], reports: Mapping[int, Check
         return
     for number, one in enumerate(found):
         report = reports.get(number)
-        head = f"{one_line(one.name)}  {one.config.kind}  "
+        head = f"{one_line(one.name)}  {one.kind}  "
         if report is None:
             out.line(head, (one_line(one.about, 70), "dim"), (f"  {one.file}", "dim"))
             continue
@@ -148,7 +131,7 @@ def _print(out: Output, found: Sequence[Configured], reports: Mapping[int, Check
 def _data(one: Configured, report: CheckReport | None) -> dict[str, Any]:
     return {
         "agent": one.name,
-        "kind": one.config.kind,
+        "kind": one.kind,
         "from": str(one.file),
         "description": one.about,
         "ok": None if report is None else report.ok,

@@ -273,6 +273,6 @@ def _agents(paths: Sequence[Path]) -> Iterator[Check]:
         report = reports[number]
         took = f" ({duration(report.latency_ms)})" if report.latency_ms is not None else ""
         state: State = "ok" if report.ok else "error"
-        yield Check("agent", state, f"{one.name} ({one.config.kind}): {report.message}{took}", report.mend)
+        yield Check("agent", state, f"{one.name} ({one.kind}): {report.message}{took}", report.mend)
     if not found:
         yield Check("agents", "ok", "none are configured beside those of suites")

@@ -46,3 +46,21 @@ def test_a_check_is_thorough_unless_it_shall_be_quick(cli: Any) -> None:
         assert quick.code == 0
         assert len(quick.out.splitlines()) == 4
         assert [request.method for request in server.requests[before:]] == ["GET"]
+
+
+def test_a_check_starts_no_program_of_a_folder_that_is_not_trusted(cli: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "a.suite.yaml").write_text(
+        "name: theirs\nagents: {theirs: {kind: command, command: [sh, -c, 'touch ran; echo hello']}}\n"
+        "tests: [{id: a, agent: theirs, prompt: x, criteria: [{name: c, prototype_class: TextResponse,"
+        " config_uxon: {metrics: [{type: TextMatch, contains: hello}]}}]}]\n",
+        encoding="utf-8",
+    )
+    refused = cli("agents", "check", folder, "--agent", "theirs")
+    assert refused.code == 3
+    assert "touch ran" in refused.out
+    assert "--trust" in refused.out
+    assert not (folder / "ran").exists()
+    assert cli("agents", "check", folder, "--agent", "theirs", "--trust").code == 0
+    assert (folder / "ran").exists()
