@@ -46,7 +46,7 @@ def _ask(invocation: Invocation, needs: Sequence[Need]) -> bool:
     err = invocation.err
     trust = Trust.load()
     for need in needs:
-        err.line(("These would run on your machine, from ", "warn"), (str(need.folder), "bold"))
+        err.line(("This needs your trust, from ", "warn"), (str(need.folder), "bold"))
         reason = trust.why_not(need.folder)
         err.line((f"({one_line(reason)})", "dim"))
         for what in need.what[:_LISTED]:
@@ -56,7 +56,7 @@ def _ask(invocation: Invocation, needs: Sequence[Need]) -> bool:
     many = "these folders" if len(needs) > 1 else "this folder"
     answer = choose(
         invocation,
-        f"Run them once, trust {many} from now on (until a file in it changes), or no?",
+        f"Allow it once, trust {many} from now on (until a file in it changes), or no?",
         ("once", "trust", "No"),
     )
     if answer == "trust":

@@ -83,7 +83,7 @@ def _print_needs(out: Output, plan: Preview) -> None:
     for need in plan.needs:
         trusted = need.trusted
         out.line(
-            "  would run on this machine, from ",
+            "  needs trust, from ",
             one_line(str(need.folder)),
             (
                 " (trusted)" if trusted else f" (not trusted: {one_line(need.reason, 200)})",

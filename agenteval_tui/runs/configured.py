@@ -85,10 +85,11 @@ class Configured:
         return [(name, bool(env.get(name))) for name in dict.fromkeys(names)]
 
     def executes(self) -> tuple[str, ...]:
-        """What asking it would execute on this machine; nothing for an agent that only talks to a server."""
+        """What asking it would execute on this machine, and which keys it would send to a server of the suite's."""
+        from agenteval_tui.agents.key_places import sends_keys
         from agenteval_tui.agents.programs.declared import executes
 
-        return executes(self.config, self.base_dir, {})
+        return (*executes(self.config, self.base_dir, {}), *sends_keys(self.config, self.base_dir))
 
 
 def distrusted(one: Configured, trust: Trust | None = None) -> list[tuple[Need, str]]:

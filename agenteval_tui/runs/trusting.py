@@ -1,7 +1,8 @@
 """Which programs a plan would start on this machine, and whether the user trusts the folders that say so.
 
 A suite is often somebody else's. What it can start: agents that are programs, tools that are functions, commands or
-MCP servers, functions that grade. It can also name files outside of its folder, whose content would go to an agent.
+MCP servers, functions that grade. It can also name files outside of its folder, whose content would go to an agent, and
+a server of its own for one of the user's keys.
 What the user wrote (agents.yaml of the configuration folder) and what ships with the program is trusted as it is.
 """
 
@@ -41,7 +42,7 @@ class NotTrustedError(AgentevalError):
         more = f"; and {len(first.what) - _SAID} more" if len(first.what) > _SAID else ""
         others = f" (and so would {len(needs) - 1} more folders)" if len(needs) > 1 else ""
         super().__init__(
-            f"this would run on your machine: {listed}{more}{others}; {reason}",
+            f"this needs your trust: {listed}{more}{others}; {reason}",
             where=str(first.folder),
             mend="look at what is in the folder, then give --trust, or say yes where the app asks",
         )
@@ -126,15 +127,22 @@ def _of_agent(plan: Plan, suite_key: str, agent: AgentPlan) -> tuple[Path, tuple
     An agent of the user's own is trusted as the user wrote it. With something of a suite merged in, it is the suite's
     word: another argument or variable can make another program of it.
     """
-    from agenteval_tui.agents.programs.declared import executes
-
     folder = agent.base_dir
     if folder.resolve() == places.config_dir().resolve():
         own = plan.respondents.user_agents.get(agent.name)
         if (own is not None and own.as_dict() == agent.config) or agent.config == {"kind": agent.name}:
             return folder, ()
-        return plan.respondents.base_dir(suite_key), (*executes(agent.config, folder, {}), *_files(agent))
-    return folder, (*executes(agent.config, folder, {}), *_files(agent))
+        return plan.respondents.base_dir(suite_key), may(agent)
+    return folder, may(agent)
+
+
+def may(agent: AgentPlan) -> tuple[str, ...]:
+    """What an agent of a suite could do that needs trust: run programs, read other folders, send keys away."""
+    from agenteval_tui.agents.key_places import sends_keys
+    from agenteval_tui.agents.programs.declared import executes
+
+    folder = agent.base_dir
+    return (*executes(agent.config, folder, {}), *_files(agent), *sends_keys(agent.config, folder))
 
 
 def _files(agent: AgentPlan) -> Iterator[str]:
