@@ -228,7 +228,8 @@ class _Reading:
         if not self.half and top.get("tests") is None:
             start, end = head_of(top)
             self.report("missing-required", start, end, "this suite has no tests", "add `tests:` and a list below it")
-        suite = model.Suite(**values)
+        # Every value was read by its type already; to check them again would build the largest of the models.
+        suite = model.Suite.model_construct(**values)
         suite.name = suite.name or name_from(self.path)
         suite.tests = tests
         return suite

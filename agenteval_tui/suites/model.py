@@ -17,7 +17,8 @@ CriterionSeverity = Literal["error", "warning", "info"]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    # Built when it is first used: a check of a suite needs a few of these models, and to build one takes longer.
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 class Complaint(NamedTuple):
@@ -258,7 +259,7 @@ def _twice(variations: Any) -> Iterator[Complaint]:
 class AgentConfig(BaseModel):
     """An agent's configuration: its `kind`, and what that kind of agent takes (kept as it is, unexpanded)."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 
     kind: str = Field(min_length=1, description="openai, replay, demo, ...")
 
