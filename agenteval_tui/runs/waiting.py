@@ -14,7 +14,8 @@ from agenteval_tui.runs.stopping import Repetitions
 
 @dataclass(slots=True)
 class _Line:
-    """What waits for one agent: a heap of (position, run id); entries whose run was taken away are passed over."""
+    """What waits for one agent: a heap of (position, run id); entries whose run was taken away, or back, are passed
+    over."""
 
     limit: int | None
     cut: int | None = None
@@ -54,6 +55,7 @@ class WaitingRuns:
         # By identity of the repetitions: all of them, and those that are not needed yet.
         self._members: dict[int, list[str]] = {}
         self._later: dict[int, deque[str]] = {}
+        self._held: set[str] = set()  # the same again, all together
         for position, run in enumerate(runs):
             name = run.ref.run
             self._waiting[name] = (position, run)
@@ -67,6 +69,7 @@ class WaitingRuns:
             else:
                 self._members.setdefault(id(group), []).append(name)
                 self._later.setdefault(id(group), deque()).append(name)
+                self._held.add(name)
         for line in self._lines.values():
             heapify(line.ready)
         for group in {id(one): one for one in self._repetitions.values()}.values():
@@ -83,7 +86,7 @@ class WaitingRuns:
         """The next run that may begin; None when none waits or all their agents are busy. Give it back by `release`."""
         best: _Line | None = None
         for line in self._lines.values():
-            while line.ready and line.ready[0][1] not in self._waiting:
+            while line.ready and (line.ready[0][1] not in self._waiting or line.ready[0][1] in self._held):
                 heappop(line.ready)
             if line.ready and (best is None or line.ready[0][0] < best.ready[0][0]) and line.room(1, self._clock):
                 best = line
@@ -130,9 +133,9 @@ class WaitingRuns:
         run = found[1]
         group = self._repetitions.get(run_id) if self._repetitions else None
         if group is not None:
-            later = self._later[id(group)]
-            if run_id in later:
-                later.remove(run_id)
+            if run_id in self._held:
+                self._held.remove(run_id)
+                self._later[id(group)].remove(run_id)
                 return run
             group.begun -= 1
         self._lines[run.agent.hash].count -= 1
@@ -143,14 +146,14 @@ class WaitingRuns:
     def not_needed(self, group: Repetitions) -> list[RunPlan]:
         """Take out all that wait of some repetitions, in plan order."""
         key = id(group)
-        unfed = set(self._later[key])
-        self._later[key].clear()
         gone = []
         for name in self._members[key]:
-            if name in unfed:
+            if name in self._held:
+                self._held.remove(name)
                 gone.append(self._waiting.pop(name)[1])
             elif (run := self.remove(name)) is not None:
                 gone.append(run)
+        self._later[key].clear()
         return gone
 
     def clear(self) -> list[RunPlan]:
@@ -158,18 +161,31 @@ class WaitingRuns:
         left = sorted(self._waiting.values(), key=lambda item: item[0])
         self._waiting.clear()
         self._later = {key: deque() for key in self._later}
+        self._held.clear()
         for line in self._lines.values():
             line.ready.clear()
             line.count = 0
         return [run for _, run in left]
 
     def _feed(self, group: Repetitions) -> None:
+        """As many of the repetitions into the line as are needed; out of it again when fewer are."""
         later = self._later.get(id(group))
-        while later and group.begun < group.wanted:
+        if later is None:
+            return
+        wanted = group.wanted
+        while later and group.begun < wanted:
             name = later.popleft()
+            self._held.remove(name)
             position, run = self._waiting[name]
             group.begun += 1
             self._ready(self._lines[run.agent.hash], position, name)
+        if group.begun > wanted:
+            fed = [name for name in self._members[id(group)] if name in self._waiting and name not in self._held]
+            for name in reversed(fed[-(group.begun - wanted) :]):
+                later.appendleft(name)
+                self._held.add(name)
+                group.begun -= 1
+                self._lines[self._waiting[name][1].agent.hash].count -= 1
 
     @staticmethod
     def _ready(line: _Line, position: int, name: str) -> None:

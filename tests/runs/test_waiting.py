@@ -65,7 +65,8 @@ def test_repetitions_are_fed_as_needed_and_what_is_put_back_comes_first(tests: l
         assert (run is not None) == (ready > 0)
         if run is not None:
             busy.append(run)
-            assert sum(one.ref.run in belongs for one in busy) <= max(1, groups["a"].wanted)
+            if run.ref.run in belongs:  # of those that were begun earlier more may be on their way
+                assert sum(one.ref.run in belongs for one in busy) <= groups["a"].wanted
         if not busy:
             break
         if run is None or data.draw(st.booleans()):
