@@ -110,7 +110,8 @@ class RunProgress:
             key = (ref.test, ref.variation, ref.row, ref.test_name, ref.agent)
             by_test.setdefault(key, _Test(name, [])).runs.append(ref.run)
         self._tests = list(by_test.values())
-        # Of an execution that is joined later, the retries before were counted by its runs.
+        # Of an execution that is joined later, what was before is in its snapshot.
+        self._throttled = dict(self.view.throttled)
         self.retries = sum(len(run.retries) for run in self.view.runs.values())
 
     def _run(self, run: str) -> RunView:
@@ -197,7 +198,7 @@ class RunProgress:
         if known:
             self._line("      ", (one_line(error, 80), "dim"), ("  (as before)", "dim"))
             return
-        remedy = self._known.remedy(alike[0].ref.run)
+        remedy = alike[0].mend or self._known.remedy(alike[0].ref.run)
         self._line("      ", one_line(error, 400), (f" ({one_line(remedy, 200)})" if remedy else "", "dim"))
 
     def errors(self) -> list[tuple[str, int]]:
