@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from agenteval_tui.cli.exits import read_rate
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
 
 
 @click.command("attach")
@@ -31,6 +37,8 @@ def command(invocation: Invocation, execution: str | None, as_json: bool, fail_u
         invocation.out.plain_line(encode(event))
 
     with invocation.store(to_look=True) as store:
+        if not _is_in(store, live.execution):
+            invocation.err.line(("note: ", "warn"), "this execution is kept in another history file; name it with --db")
         done = watch_to_end(invocation, store, live, quiet=as_json, leaves=True, also=print_event if as_json else None)
         if done is None:
             if not as_json:
@@ -39,3 +47,11 @@ def command(invocation: Invocation, execution: str | None, as_json: bool, fail_u
                 )
             return 0
         return done.code(gate)
+
+
+def _is_in(store: Store, execution: str) -> bool:
+    try:
+        store.execution(execution)
+    except AgentevalError:
+        return False
+    return True

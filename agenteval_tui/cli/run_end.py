@@ -56,7 +56,16 @@ def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *
     from agenteval_tui.analysis.summary import execution_stats
 
     progress.close()
-    row = store.execution(execution)
+    try:
+        row = store.execution(execution)
+    except AgentevalError as error:
+        ended = progress.view.ended
+        how = ended.status if ended is not None else "its process died"
+        raise AgentevalError(
+            f"the execution has ended ({how}), and how its runs did is in another history file",
+            where=f"execution {execution}",
+            mend="name that file with --db",
+        ) from error
     runs = store.runs_of_execution(row.id)
     overall = execution_stats(runs)["overall"]
     print_summary(out, store, row, runs, overall, errors=progress.errors(), retries=progress.retries)

@@ -257,3 +257,13 @@ def test_lines_need_no_streams(cli: Any, slow: Path) -> None:
     assert len(graded) >= 2
     first = next(number for number, event in enumerate(seen) if event.type == "graded")
     assert not any(isinstance(event, TextStreamed) for event in seen[first:])
+
+
+def test_an_execution_of_another_history_can_be_watched(cli: Any, slow: Path, tmp_path: Path) -> None:
+    slow.write_text(slow.read_text("utf-8").replace("pace: 4", "pace: 2"), "utf-8")
+    detached(cli, slow, "--test", "good", "--db", tmp_path / "other.db")
+    watched = cli("attach")
+    assert watched.code == 2
+    assert "note: this execution is kept in another history file" in watched.err
+    assert "the execution has ended (finished)" in watched.err
+    assert watched.out.startswith("✓ good")
