@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from agenteval_tui.runs.written_keys import put_back
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import ExecutionRow, RunRow, StoredTask
+    from agenteval_tui.history.rows import CostRow, ExecutionRow, RunRow, StoredTask
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.model import AgentConfig, Suite
 
@@ -77,7 +77,9 @@ def resume_plan(
     if not missing:
         _nothing(row)
     merged = _options(row, asked)
-    _check_limits(store, row, merged)
+    spent = store.costs(row.id)
+    _check_limits(spent, row, merged)
+    earlier = tuple(_earlier(store, rows, {one.id for one in missing}))
     tasks = store.tasks_of(row.id)
     sources = _Sources(user_agents, setup)
     setup = replace(setup, agents=sources.agents_for(missing, tasks), respondents=sources.respondents)
@@ -90,9 +92,9 @@ def resume_plan(
         options={**row.options, **merged.to_json()},
         respondents=setup.respondents,
         trust=asked.trust,
-        limits=Limits(merged.max_cost, merged.max_tokens, merged.max_seconds),
+        limits=_limits_left(merged, spent, earlier),
         cache=merged.cache,
-        earlier=tuple(_earlier(store, rows, {one.id for one in missing})),
+        earlier=earlier,
         order=tuple(one.id for one in rows),
     )
     return Resumed(replace(plan, trust=check_trust(plan)), tuple(_changes(setup, missing)))
@@ -121,10 +123,21 @@ def _options(row: ExecutionRow, asked: PlanOptions) -> PlanOptions:
         raise AgentevalError(f"the options of this execution can't be read: {error}") from error
 
 
-def _check_limits(store: Store, row: ExecutionRow, options: PlanOptions) -> None:
+def _limits_left(options: PlanOptions, spent: Sequence[CostRow], earlier: Sequence[EarlierRun]) -> Limits:
+    """The limits, less what was used and is in none of the earlier runs: by judges, and by attempts that failed."""
+    cost = sum(one.cost or 0.0 for one in spent) - sum(one.cost or 0.0 for one in earlier)
+    tokens = sum(one.input_tokens + one.output_tokens for one in spent)
+    tokens -= sum((one.input_tokens or 0) + (one.output_tokens or 0) for one in earlier)
+    return Limits(
+        options.max_cost if options.max_cost is None or cost < 1e-9 else options.max_cost - cost,
+        options.max_tokens if options.max_tokens is None else options.max_tokens - max(tokens, 0),
+        options.max_seconds,
+    )
+
+
+def _check_limits(spent: Sequence[CostRow], row: ExecutionRow, options: PlanOptions) -> None:
     if options.max_cost is None and options.max_tokens is None:
         return
-    spent = store.costs(row.id)
     cost = sum(one.cost or 0.0 for one in spent)
     tokens = sum(one.input_tokens + one.output_tokens for one in spent)
     if options.max_cost is not None and cost >= options.max_cost:
@@ -191,9 +204,10 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str]) -> list[Earlie
                 row.score,
                 failed,
                 row.duration_ms or 0.0,
-                row.input_tokens,
-                row.output_tokens,
-                row.cost,
+                # What came from the history was paid for there.
+                None if row.cached else row.input_tokens,
+                None if row.cached else row.output_tokens,
+                None if row.cached else row.cost,
                 row.error_message,
             )
         )

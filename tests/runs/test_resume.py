@@ -17,8 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import schema
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.tasks import pack, unpack
 from agenteval_tui.runs.engine import Engine
@@ -248,10 +250,19 @@ async def test_limits_count_from_the_beginning_and_options_are_kept(
         connection.execute("UPDATE runs SET cost = 0.75, input_tokens = 40 WHERE status = 'passed'")
         connection.commit()
     connection.close()
-    with pytest.raises(AgentevalError, match=r"has cost \$1.5") as raised:
+    # What a judge, or an attempt that failed, has used counts too, though it is in no run's own figures.
+    passed = next(row.id for row in made.store.runs_of_execution(identity) if row.status == "passed")
+    question = RemoteRequest("chat", "judge", {"messages": [], "vote": 1})
+    judged = StoredReply(question, "judge", Reply("{}", input_tokens=4, output_tokens=1, cost=0.25, at_ms=1))
+    limits = resume_plan(made.store, identity, PlanOptions(max_cost=2.0, max_tokens=100)).plan.limits
+    assert (limits.cost, limits.tokens) == (2.0, 100)
+    made.store.keep_replies(passed, [judged]).result()
+    limits = resume_plan(made.store, identity, PlanOptions(max_cost=2.0, max_tokens=100)).plan.limits
+    assert (limits.cost, limits.tokens) == (1.75, 95)
+    with pytest.raises(AgentevalError, match=r"has cost \$1.75") as raised:
         resume_plan(made.store, identity, PlanOptions(max_cost=1.5))
     assert "--max-cost" in raised.value.mend
-    with pytest.raises(AgentevalError, match="80 tokens"):
+    with pytest.raises(AgentevalError, match="85 tokens"):
         resume_plan(made.store, identity, PlanOptions(max_tokens=70))
 
 
