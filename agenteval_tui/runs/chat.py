@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -44,14 +45,20 @@ class Conversation:
     """
 
     def __init__(
-        self, one: Configured, *, env: Mapping[str, str] | None = None, store: Callable[[], Store] | None = None
+        self,
+        one: Configured,
+        *,
+        env: Mapping[str, str] | None = None,
+        store: Callable[[], Store] | None = None,
+        trusted: bool = False,
     ) -> None:
-        """`store` is asked for by agents that replay an execution, and read only."""
+        """`store` is asked for by agents that replay an execution, and read only. `trusted`: see `configured.made`."""
         self.configured = one
         self.turns: list[Said] = []
         self.busy = False
         self._env = env
         self._store = store
+        self._trusted = trusted
         self._agent: Agent | None = None
         self._before = Transcript()
         # Without turns that failed or were cancelled: a server would not take calls without results.
@@ -83,12 +90,13 @@ class Conversation:
 
         Raises `AgentevalError` when the agent can't be made (a wrong option, a variable that is not set).
         """
-        from agenteval_tui.runs.configured import made
-
-        if self._agent is None:
-            store = self._store() if self._store is not None and self.configured.kind == "replay" else None
-            self._agent = made(self.configured, env=self._env, store=store)
         self.busy = True
+        try:
+            if self._agent is None:
+                self._agent = await asyncio.to_thread(self._make)
+        except BaseException:
+            self.busy = False
+            raise
         began = time.monotonic()
         self._question = Message("user", text)
         self._recorder, self._replayed = Recorder(()), None
@@ -107,6 +115,12 @@ class Conversation:
             self._end(error, (time.monotonic() - began) * 1000)
             changed()
         return self.turns[-1]
+
+    def _make(self) -> Agent:
+        from agenteval_tui.runs.configured import made
+
+        store = self._store() if self._store is not None and self.configured.kind == "replay" else None
+        return made(self.configured, env=self._env, store=store, trusted=self._trusted)
 
     def forget(self) -> None:
         """Begin a new conversation with the same agent."""

@@ -151,12 +151,18 @@ def without_secrets(address: str) -> str:
     return _FLAG.sub(rf"\1{HIDDEN}", _QUERY_IN_URL.sub(r"\1?…", _USER_IN_URL.sub("", address)))
 
 
-async def check(one: Configured, *, thorough: bool = False, env: Mapping[str, str] | None = None) -> CheckReport:
-    """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well."""
+async def check(
+    one: Configured, *, thorough: bool = False, env: Mapping[str, str] | None = None, trusted: bool = False
+) -> CheckReport:
+    """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well.
+
+    `trusted`: somebody said that its programs may run, for this time or for good.
+    """
     from agenteval_tui.agents.interface import CheckReport
 
     try:
-        agent = made(one, env=env)
+        # In a thread: it reads files, and all of a folder to see whether it is trusted.
+        agent = await asyncio.to_thread(made, one, env=env, trusted=trusted)
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
     limit = THOROUGH_S if thorough else CHECK_S
@@ -172,15 +178,36 @@ async def check(one: Configured, *, thorough: bool = False, env: Mapping[str, st
         await _closed(agent)
 
 
-def made(one: Configured, *, env: Mapping[str, str] | None = None, store: Store | None = None) -> Agent:
-    """The agent itself; nothing is connected or started yet. Raises `AgentevalError`."""
+def made(
+    one: Configured,
+    *,
+    env: Mapping[str, str] | None = None,
+    store: Store | None = None,
+    trusted: bool = False,
+) -> Agent:
+    """The agent itself; nothing is connected or started yet.
+
+    Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) it would start programs of a folder that
+    is not trusted, and nobody said `trusted` for this time.
+    """
     from agenteval_tui.agents.registry import make_agent
     from agenteval_tui.runs.recordings import recordings_of
+    from agenteval_tui.runs.trusting import NotTrustedError
     from agenteval_tui.suites.agents_file import environment_for, expand
 
+    refused = [] if trusted else distrusted(one)
+    if refused:
+        raise NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
     full = environment_for(one.base_dir, os.environ if env is None else env)
     source = None if store is None else lambda reference: recordings_of(store, reference)
-    return make_agent(one.name, expand(dict(one.config), full), base_dir=one.base_dir, env=full, transcripts=source)
+    return make_agent(
+        one.name,
+        expand(dict(one.config), full),
+        base_dir=one.base_dir,
+        env=full,
+        transcripts=source,
+        trusted=trusted or not one.suite,
+    )
 
 
 async def _closed(agent: Agent) -> None:

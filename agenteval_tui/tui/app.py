@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
@@ -81,6 +81,7 @@ FACTORIES: dict[str, Callable[[], FrameScreen]] = {
 
 
 COUNT_SECONDS = 2.0
+T = TypeVar("T")
 
 
 class AgentevalApp(App[int]):
@@ -222,12 +223,14 @@ class AgentevalApp(App[int]):
 
     # Executions
 
-    def start_run(self, paths: Sequence[Path], options: PlanOptions, expected: Expected | None = None) -> None:
+    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
+        from agenteval_tui.tui.presenters.plan_lines import expected_of
+
         self._launch(
             "Running this",
             lambda trust: self.session.start(paths, replace(options, trust=options.trust or trust)),
-            lambda live: self.watch_live(live, expected),
+            lambda started: self.watch_live(started[0], expected_of(started[1])),
         )
 
     def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
@@ -257,7 +260,7 @@ class AgentevalApp(App[int]):
             self.watch_live,
         )
 
-    def _launch(self, doing: str, start: Callable[[bool], Live], then: Callable[[Live], None]) -> None:
+    def _launch(self, doing: str, start: Callable[[bool], T], then: Callable[[T], None]) -> None:
         """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again."""
         from agenteval_tui.runs.trusting import NotTrustedError
         from agenteval_tui.tui.screens.trust import Asked

@@ -85,25 +85,27 @@ class Session:
 
         return Workbench.open(self.store, run_id)
 
-    def start(self, paths: Sequence[Path], options: PlanOptions) -> Live:
-        """Start an execution in a process of its own; returns when it runs or raises what kept it from running.
+    def start(self, paths: Sequence[Path], options: PlanOptions) -> tuple[Live, Estimate]:
+        """Start an execution in a process of its own; returns when it runs, with what its plan says that it takes, or
+        raises what kept it from running.
 
         Raises `NotTrustedError` before anything is started where it would run programs of a folder not trusted.
         """
         from agenteval_tui.runs.client import ExecutionRequest, start
+        from agenteval_tui.runs.estimate import estimate
         from agenteval_tui.runs.trusting import check_trust
 
-        if not options.trust:
-            # The process would refuse as well; here it can be asked about.
-            check_trust(self._plan(paths, options))
-        return start(
-            ExecutionRequest(
-                paths=tuple(str(path) for path in paths),
-                options=options,
-                db=str(self.db),
-                config_dir=str(places.config_dir()),
-            )
+        plan = self._plan(paths, options)
+        # The process would refuse as well; here it can be asked about.
+        check_trust(plan)
+        takes = estimate(plan, self.store)
+        request = ExecutionRequest(
+            paths=tuple(str(path) for path in paths),
+            options=options,
+            db=str(self.db),
+            config_dir=str(places.config_dir()),
         )
+        return start(request), takes
 
     def preview(self, paths: Sequence[Path], options: PlanOptions) -> tuple[Estimate, list[tuple[Need, str]]]:
         """What a run would take, and which folders it would start programs of that are not trusted, with the reason.

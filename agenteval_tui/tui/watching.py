@@ -14,12 +14,15 @@ from agenteval_tui.text.problems import AgentevalError
 if TYPE_CHECKING:
     from agenteval_tui.runs.client import Attachment, Live
 
+ALL = "*"
+"""What `changed` is called with when anything may be different."""
 SLICE_S = 0.008
 """So long may events be taken in one after another; then the keyboard gets a turn."""
 
 
 class Watching:
-    """`run` attaches and takes in events until the execution ends; `changed(run id, or "")` is called for each.
+    """`run` attaches and takes in events until the execution ends; `changed` is called for each: with the id
+    of the run, "" for figures of the whole, or `ALL`.
 
     `lost`: its process went away without an end. `view.planned` is None until the first event.
     """
@@ -71,7 +74,7 @@ class Watching:
         elif isinstance(event, Snapshot):
             now = time.monotonic()
             self._waits_until = {one.agent: now + one.wait_s for one in event.throttled}
-        self._changed("" if isinstance(event, Planned | Snapshot) else changed)
+        self._changed(ALL if isinstance(event, Planned | Snapshot) else changed)
 
     def slowed(self) -> list[tuple[Throttled, float]]:
         """Who is slowed down, and how many seconds each still waits."""

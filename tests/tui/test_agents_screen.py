@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from shop import app_on, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs import client, events
+from agenteval_tui.runs.live import Live
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui.screens.agents import AgentsScreen
@@ -21,6 +24,7 @@ from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.screens.run import RunScreen
 from agenteval_tui.tui.screens.suites import SuitesScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
+from agenteval_tui.tui.watching import ALL, Watching
 
 pytestmark = pytest.mark.xdist_group("screens")
 
@@ -193,3 +197,63 @@ async def test_who_waits_for_nothing_writes_nothing(tmp_path: Path, monkeypatch:
             # Longer than any timer of ours; what is counted is what would be written.
             await asyncio.sleep(0.6)
             assert not shown
+
+
+async def test_one_of_several_executions_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = [Live(f"EXECUTION-{number}", 1, str(tmp_path / "none"), f"title {number}", 0) for number in (1, 2)]
+    monkeypatch.setattr(client, "live_executions", lambda: list(live))
+    app = app_on(suite_at(tmp_path / "suites").parent, tmp_path / "history.db")
+    watched: list[str] = []
+    monkeypatch.setattr(app, "watch_live", lambda one, expected=None: watched.append(one.execution))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("5")
+        await settle(pilot)
+        await pilot.press("w")
+        await settle(pilot)
+        assert "2 executions running" in text_of(app)
+        await pilot.press("j", "enter")
+        await settle(pilot)
+        assert watched == ["EXECUTION-2"]
+        live.pop()
+        await pilot.press("w")
+        await settle(pilot)
+        assert watched == ["EXECUTION-2", "EXECUTION-1"]
+
+
+async def test_a_flood_of_events_leaves_the_keyboard_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = events.Planned(1, "x", "title", (events.RunRef("r", "t", "T", "", 0, 1, "a"),), 8, 0)
+
+    class Flood:
+        """An attachment whose events are all there, and no end."""
+
+        async def __aiter__(self) -> AsyncIterator[events.Event]:
+            yield planned
+            yield events.RunStarted(2, "r", 1, 0)
+            yield events.Throttled(3, "a", 2, 4, 60.0)
+            for number in range(20_000):
+                yield events.TextStreamed(number + 4, "r", "x")
+
+        async def close(self) -> None:
+            return
+
+    async def attach(live: Live) -> Any:
+        return Flood()
+
+    monkeypatch.setattr(client, "attach", attach)
+    changed: list[str] = []
+    watching = Watching(Live("x", 1, "", "", 0), changed.append)
+    turns, slow = 0, 0
+    task = asyncio.create_task(watching.run())
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+        slow = max(slow, len(watching.slowed()))
+    await task
+    assert turns > 3
+    assert slow == 1
+    assert watching.lost
+    assert watching.over
+    assert changed[0] == ALL
+    assert changed[-1] == ""
+    assert changed.count("r") == 20_001

@@ -186,7 +186,7 @@ def walk(folder: Path, texts: list[str]) -> str:
         press(ESCAPE, "t")
         terminal.settle(0.5)
         press("\x1b[C", "\x1b[B", ESCAPE, "G", "c")
-        terminal.wait_for("would execute")
+        terminal.wait_for("needs your trust")
         press("j", ESCAPE, "/", "31337", ESCAPE, TAB, TAB, TAB, ESCAPE, "1")
         terminal.wait_for("R run shown")
         press("g", "P")

@@ -65,9 +65,14 @@ def state_mark(key: str, reports: Mapping[str, CheckReport | None]) -> Cell:
 
 
 def agent_lines(
-    one: Configured, reports: Mapping[str, CheckReport | None], keys: Sequence[tuple[str, bool]], width: int
+    one: Configured,
+    reports: Mapping[str, CheckReport | None],
+    trusting: Sequence[str],
+    keys: Sequence[tuple[str, bool]],
+    width: int,
 ) -> list[Line]:
-    """An agent in full: what it is, where it is configured, how; its keys by name; the last check."""
+    """An agent in full: what it is, where it is configured, how; its keys by name; what must be trusted before it is
+    asked (`trusting`); the last check."""
     from agenteval_tui.runs.configured import options_of
 
     head: Line = ((one_line(one.name, 80), "bold"), (f"  {one_line(one.kind)}", "dim"))
@@ -87,9 +92,8 @@ def agent_lines(
     for name, is_set in keys:
         state: Cell = ("is set", "passed") if is_set else ("is not set", "error")
         lines.append(fit(((left("key from", 11), "dim"), (f"${one_line(name, 60)} ", ""), state), width))
-    programs = one.executes()
-    for number, program in enumerate(programs):
-        lines += labelled("" if number else "executes", program, width)
+    for number, what in enumerate(trusting):
+        lines += labelled("" if number else "to trust", what, width)
     lines.append(())
     return [*lines, *_check(one, reports, width)]
 

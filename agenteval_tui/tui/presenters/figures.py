@@ -37,7 +37,12 @@ def cost(dollars: float | None) -> str:
     """$0.002; "" when not known or nothing."""
     if not dollars:
         return ""
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}".rstrip("0").rstrip(".")
+    if dollars >= 1:
+        return f"${dollars:.2f}"
+    if dollars < 0.00005:
+        return "<$0.0001"
+    # At least cents; below, as many digits as say something.
+    return f"${dollars:.2f}" if round(dollars, 2) == round(dollars, 4) else f"${dollars:.4f}".rstrip("0")
 
 
 def count(number: int | None, noun: str) -> str:

@@ -62,7 +62,7 @@ def plan_lines(estimate: Estimate, refused: Sequence[tuple[Need, str]], options:
         lines.append(fit(over, width))
     if refused:
         number = sum(len(need.what) for need, _ in refused)
-        words = f"! would start {count(number, 'program')} of a folder that is not trusted: asks first"
+        words = f"! needs your trust for {count(number, 'thing')} of a suite's folder: you are asked first"
         lines += fold(((words, "error"),), width)[:2]
     return lines
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 RETRIED = ("↻" if UNICODE else "r", "error")
 CACHED = ("=", "dim")
+_QUEUED = ("queued", False, False)
 LEAST_CELLS = 6
 LEAST_NAME = 10
 _SUMMED = ("passed", "failed", "error", "cancelled", "skipped", "needs_review", "running")
@@ -56,7 +57,12 @@ class RunGrid:
             self._place[ref.run] = len(self.groups[place])
             self.groups[place].append(ref.run)
             self.row_of[ref.run] = place
-            self.note(ref.run)
+            if run.status == "queued":
+                # Most are, of what begins: nothing is to be told apart.
+                self._known[ref.run] = _QUEUED
+                self._tallies[place]["queued"] = self._tallies[place].get("queued", 0) + 1
+            else:
+                self.note(ref.run)
         self.name_width = max((cell_len("".join(name)) for name in self._names), default=0)
         self._longest = max(map(len, self.groups), default=0)
 

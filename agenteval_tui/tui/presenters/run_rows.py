@@ -196,7 +196,6 @@ def run_heading(run: RunView, now_ms: int, width: int) -> Line:
     if ref.row:
         cells.append((f" #{ref.row}", ""))
     cells.append((f"  run {ref.repetition}", ""))
-    cells.append((f"  {one_line(ref.agent, 30)}", "dim"))
     if run.ended:
         cells.append((f"  {word(run.status)}", "dim"))
         if run.score is not None:
@@ -214,5 +213,5 @@ def run_heading(run: RunView, now_ms: int, width: int) -> Line:
     if run.attempt > 1:
         cells += [("  ", ""), RETRIED, (f" attempt {run.attempt}", "error")]
     spent = [tokens((run.input_tokens or 0) + (run.output_tokens or 0)) if run.input_tokens else "", cost(run.cost)]
-    cells += [(f"  {one}", "dim") for one in spent if one]
+    cells += [(f"  {one}", "dim") for one in (*spent, one_line(ref.agent, 30)) if one]
     return fit(cells, width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.trusting import Need
     from agenteval_tui.text.problems import Problem
 
+Found: TypeAlias = "tuple[list[Configured], list[Problem], dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]]]"
 REPAINT_SECONDS = 0.1
 AT_ONCE = 8
 """Agents that are checked at the same time."""
@@ -53,7 +54,7 @@ class AgentsScreen(FrameScreen):
         self._rows: AgentRows | None = None
         self._query = ""
         self._reports: dict[str, CheckReport | None] = {}
-        self._keys: dict[str, list[tuple[str, bool]]] = {}
+        self._about: dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]] = {}
         self._chats: dict[str, Conversation] = {}
         self._shown: Conversation | None = None
         self._asked_at: dict[str, float] = {}
@@ -106,7 +107,21 @@ class AgentsScreen(FrameScreen):
 
     def action_reload(self) -> None:
         """Read the agents again; the cursor stays."""
-        self.ask(self.agenteval.session.agents, self._show_agents, group="agents", failed=self._show_failure)
+        self.ask(self._read_agents, self._show_agents, group="agents", failed=self._show_failure)
+
+    def _read_agents(self) -> Found:
+        """In a thread: the agents, and by key what needs to be trusted and which keys are there."""
+        from agenteval_tui.suites.environment import environment_for
+
+        agents, problems = self.agenteval.session.agents()
+        about: dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]] = {}
+        for one in agents:
+            try:
+                keys = one.keys(environment_for(one.base_dir))
+            except AgentevalError:
+                keys = one.keys({})
+            about[one.key] = one.executes(), keys
+        return agents, problems, about
 
     def _show_failure(self, error: AgentevalError) -> None:
         lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
@@ -115,20 +130,15 @@ class AgentsScreen(FrameScreen):
         view.set_empty([(), *(((" ", ""), *line) for line in lines)])
         view.set_source(AgentRows((), self._reports))
 
-    def _show_agents(self, found: tuple[list[Configured], list[Problem]]) -> None:
-        from agenteval_tui.suites.environment import environment_for
-
+    def _show_agents(self, found: Found) -> None:
         before = {one.key: one.config for one in self._all}
-        self._all, self._problems = found
+        self._all, self._problems, self._about = found
         for one in self._all:
             if before.get(one.key, one.config) != one.config:
                 # Another configuration is another agent: what was found out about the old one does not hold.
                 self._reports.pop(one.key, None)
                 self._drop_chat(one.key)
-            try:
-                self._keys[one.key] = one.keys(environment_for(one.base_dir))
-            except AgentevalError:
-                self._keys[one.key] = one.keys({})
+                self._allowed.discard(one.key)
         self.query_one("#problems", LineBlock).show(self._problem_lines)
         self._arrange()
 
@@ -177,8 +187,10 @@ class AgentsScreen(FrameScreen):
         if one is None:
             view.show(lambda width: [])
         else:
-            keys = self._keys.get(one.key, [])
-            view.show(lambda width: [((" ", ""), *line) for line in agent_lines(one, self._reports, keys, width - 1)])
+            what, keys = self._about.get(one.key, ((), []))
+            view.show(
+                lambda width: [((" ", ""), *line) for line in agent_lines(one, self._reports, what, keys, width - 1)]
+            )
         self._show_chat()
 
     def _show_chat(self) -> None:
@@ -261,7 +273,7 @@ class AgentsScreen(FrameScreen):
 
         try:
             async with room:
-                self._reports[one.key] = await check(one, thorough=True)
+                self._reports[one.key] = await check(one, thorough=True, trusted=one.key in self._allowed)
         finally:
             if self._reports.get(one.key, True) is None:
                 del self._reports[one.key]
@@ -273,9 +285,12 @@ class AgentsScreen(FrameScreen):
         self.retitle()
         self._show_one()
 
+    def _executes(self, one: Configured) -> tuple[str, ...]:
+        return self._about.get(one.key, ((), []))[0]
+
     def _permitted(self, agents: Sequence[Configured], doing: str, then: Callable[[], None]) -> None:
         """Go on when programs of these agents may run; ask where that is not known."""
-        asking = [one for one in agents if one.key not in self._allowed and one.executes()]
+        asking = [one for one in agents if one.key not in self._allowed and self._executes(one)]
         if not asking:
             then()
             return
@@ -330,7 +345,9 @@ class AgentsScreen(FrameScreen):
         chat = self._chats.get(one.key)
         if chat is None:
             session = self.agenteval.session
-            chat = self._chats[one.key] = Conversation(one, store=lambda: session.store)
+            chat = self._chats[one.key] = Conversation(
+                one, store=lambda: session.store, trusted=one.key in self._allowed
+            )
         box = self.query_one("#prompt", Input)
         if box.value == text:
             box.value = ""

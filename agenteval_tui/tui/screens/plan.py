@@ -17,9 +17,8 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.paragraphs import error_lines
-from agenteval_tui.tui.presenters.plan_lines import expected_of, plan_lines
+from agenteval_tui.tui.presenters.plan_lines import plan_lines
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
-from agenteval_tui.tui.presenters.run_rows import Expected
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -36,8 +35,8 @@ QUIET_S = 0.15
 ESTIMATE_ROWS = 5
 
 
-class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
-    """Dismissed with the options and what the run is thought to take, or None."""
+class PlanScreen(ModalScreen["PlanOptions | None"]):
+    """Dismissed with the options, or None."""
 
     CSS_PATH = "plan.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
@@ -51,7 +50,6 @@ class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
         self._tests = tuple(tests)
         self._default = default_agent([test.agent or suite.agent or "" for test in tests])
         self._planned: PlanOptions | None = base
-        self._expected = Expected()
         self._estimate: tuple[Estimate, list[tuple[Need, str]]] | None = None
         self._error: AgentevalError | None = None
         self._estimating = True
@@ -138,8 +136,6 @@ class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
             error = wrong
         self._estimating = False
         self._estimate, self._error = found, error
-        if found is not None:
-            self._expected = expected_of(found[0])
         where = field_of(error.what) if error is not None else ""
         if error is not None and where:
             self.query_one(Form).complain({where: error.what})
@@ -150,7 +146,7 @@ class PlanScreen(ModalScreen["tuple[PlanOptions, Expected] | None"]):
         if self._planned is None or (self._error is not None and not self._estimating):
             self.app.bell()
             return
-        self.dismiss((self._planned, self._expected))
+        self.dismiss(self._planned)
 
     # Lines
 

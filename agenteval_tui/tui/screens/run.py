@@ -21,6 +21,7 @@ from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, run_heading, status_cells, unsettled
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
 from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.watching import ALL, Watching
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.events import StreamPart, Throttled
     from agenteval_tui.runs.view import ExecutionView
-    from agenteval_tui.tui.watching import Watching
 
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1
@@ -124,8 +124,6 @@ class RunScreen(FrameScreen):
 
     def attach(self, live: Live, expected: Expected | None = None) -> None:
         """Watch an execution from now on, with everything since its start. `expected`: what its plan said."""
-        from agenteval_tui.tui.watching import Watching
-
         self._watch = Watching(live, self._changed)
         self._expected = expected or Expected()
         if self._timer is None:
@@ -152,7 +150,7 @@ class RunScreen(FrameScreen):
         self._say_end(watch)
 
     def _changed(self, run: str) -> None:
-        """A run changed ("": the execution did). Painted with the next tick."""
+        """A run changed, or the execution as a whole. Painted with the next tick."""
         self._dirty.add(run)
         if self._timer is not None and self.is_current:
             self._timer.resume()
@@ -161,7 +159,7 @@ class RunScreen(FrameScreen):
         """Show what a watcher knows of an execution."""
         self._expected = expected or Expected()
         self._begin(view)
-        self._dirty.add("")
+        self._dirty.add(ALL)
         self._repaint()
 
     def _begin(self, view: ExecutionView) -> None:
@@ -212,7 +210,7 @@ class RunScreen(FrameScreen):
                 self._timer.pause()
             return
         dirty, self._dirty = self._dirty, set()
-        if "" in dirty:
+        if ALL in dirty:
             grid.note_all()
         else:
             for run in dirty:
@@ -220,7 +218,7 @@ class RunScreen(FrameScreen):
         if self._follow and running:
             self._follow_running(view, grid)
         cells = self.query_one("#cells", VirtualList)
-        cells.refresh_rows({grid.row_of[run] for run in dirty if run in grid.row_of} if "" not in dirty else None)
+        cells.refresh_rows({grid.row_of[run] for run in dirty if run in grid.row_of} if ALL not in dirty else None)
         self.retitle()
         self.query_one("#progress", LineBlock).show(self._bar_lines)
         self.query_one("#facts", LineBlock).show(self._fact_lines)

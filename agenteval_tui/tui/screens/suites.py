@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.runs.plan import PlanOptions
-    from agenteval_tui.tui.presenters.run_rows import Expected
 
 LAST_RUNS = 20
 
@@ -342,9 +341,9 @@ class SuitesScreen(FrameScreen):
         title = node.test.id if node.test is not None else _name(node)
         sheet = PlanScreen([loaded.path], PlanOptions(tests=tests, title=title), loaded.suite, chosen)
 
-        def then(planned: tuple[PlanOptions, Expected] | None) -> None:
+        def then(planned: PlanOptions | None) -> None:
             if planned is not None:
-                self.agenteval.start_run([loaded.path], *planned)
+                self.agenteval.start_run([loaded.path], planned)
 
         self.app.push_screen(sheet, then)
 

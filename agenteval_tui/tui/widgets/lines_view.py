@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.events import Click, Resize
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -113,7 +113,14 @@ class LinesView(ScrollView, can_focus=True):
         if lines == self._lines:
             return
         at_end = self.follow and self.scroll_offset.y >= self.max_scroll_y - 1
-        self._lines = lines
+        before, self._lines = self._lines, lines
+        if keep_place and len(lines) == len(before) and self.virtual_size.width == self._width:
+            # An answer grows at its end: the rows that are as they were are not sent again.
+            top, height = self.scroll_offset.y, self.size.height
+            for row in range(top, min(top + height, len(lines))):
+                if lines[row] != before[row]:
+                    self.refresh(Region(0, row - top, self.size.width, 1))
+            return
         self.virtual_size = Size(self._width, len(lines))
         if at_end:
             self.scroll_end(animate=False)
