@@ -94,6 +94,8 @@ def _planned(
             max_cost=limits.max_cost,
             max_tokens=limits.max_tokens,
             max_seconds=limits.max_seconds,
+            executor=limits.executor,
+            scheduler=limits.scheduler,
         )
 
     try:

@@ -207,6 +207,8 @@ def _options(
         early_stop=not given["no_early_stop"],
         ab=tuple(given["ab"] or ()),
         sample=given["sample"],
+        executor=limits.executor,
+        scheduler=limits.scheduler,
     )
 
 

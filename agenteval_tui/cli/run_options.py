@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def limit_options(function: F) -> F:
-    """`--concurrency`, the limits, `--fail-under`, `--detach`."""
+    """`--concurrency`, the limits, `--fail-under`, `--detach`, and where agents run."""
     options = (
         click.option("--concurrency", type=click.IntRange(1), metavar="N", help="Runs at the same time."),
         click.option(
@@ -34,6 +34,14 @@ def limit_options(function: F) -> F:
             "--fail-under", metavar="RATE", help="Exit code 1 only when the pass rate is below this (0.8 or 80%)."
         ),
         click.option(
+            "--executor", type=click.Choice(("local", "dask")), default=None,
+            help="Where agents run: on this machine, or on the workers of a Dask cluster (extra `dask`).",
+        ),
+        click.option(
+            "--scheduler", metavar="ADDRESS",
+            help="The cluster's scheduler, tcp://HOST:PORT (default: DASK_SCHEDULER_ADDRESS).",
+        ),
+        click.option(
             "--detach", is_flag=True, help="Start it in the background, print its id and end; see `agenteval attach`."
         ),
     )  # fmt: skip
@@ -44,7 +52,8 @@ def limit_options(function: F) -> F:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of an execution, None where there is none, and the gate that its pass rate must reach."""
+    """The limits of an execution, None where there is none, the gate that its pass rate must reach, and where it runs
+    ("": as before, else on this machine)."""
 
     concurrency: int | None
     max_cost: float | None
@@ -52,6 +61,8 @@ class Limits:
     max_seconds: float | None
     gate: float | None
     detach: bool
+    executor: str = ""
+    scheduler: str = ""
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> Limits:
@@ -64,6 +75,7 @@ class Limits:
             read_seconds(given, "--max-time") if given is not None else None,
             read_rate(gate) if gate is not None else None,
             options.pop("detach"),
+            *_executor(options.pop("executor"), options.pop("scheduler")),
         )
 
     def check(self, reports: Reports) -> None:
@@ -80,6 +92,16 @@ class Limits:
                 "--detach ends before there is a pass rate for --fail-under",
                 mend="give --fail-under to `agenteval attach`, or leave out --detach",
             )
+
+
+def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
+    import os
+
+    from agenteval_tui.runs.plan_cluster import ADDRESS, DASK
+
+    if scheduler and executor != DASK:
+        raise AgentevalError("--scheduler is for --executor dask only", mend="give both")
+    return executor or "", scheduler or (os.environ.get(ADDRESS, "") if executor == DASK else "")
 
 
 def runs_apart(invocation: Invocation, *, detach: bool) -> bool:

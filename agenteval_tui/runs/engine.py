@@ -30,6 +30,7 @@ from agenteval_tui.runs.events import (
     RunState,
     UsageCounted,
 )
+from agenteval_tui.runs.executors.interface import executor_of
 from agenteval_tui.runs.flight import Flight
 from agenteval_tui.runs.judging import Judging
 from agenteval_tui.runs.plan import Plan, RunPlan
@@ -47,6 +48,7 @@ from agenteval_tui.transcripts.model import Transcript
 if TYPE_CHECKING:
     from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.executors.interface import Executor
 
 log = logging.getLogger(__name__)
 
@@ -109,10 +111,13 @@ class Engine:
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
         self._judging = Judging(plan, store, self._env, retry_base_s)
+        self._executor: Executor | None = None
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
-        self._agents.update(prepare_agents(self.plan, self._store, self._env, self._retry_base_s))
+        self._executor = executor_of(self.plan)
+        agents = prepare_agents(self.plan, self._store, self._env, self._retry_base_s, self._executor)
+        self._agents.update(agents)
         self._judging = Judging(self.plan, self._store, self._env, self._retry_base_s)
 
     async def run(self) -> Ended:
@@ -124,6 +129,8 @@ class Engine:
             self.prepare()
         self._loop = asyncio.get_running_loop()
         try:
+            if self._executor is not None:
+                await self._connect(self._executor)
             await self._begin()
             self._tick()
             with calm():
@@ -164,6 +171,11 @@ class Engine:
         self._tell_progress()
 
     # The beginning
+
+    async def _connect(self, executor: Executor) -> None:
+        threads = await executor.open(self._cut_off)
+        if self.plan.cluster is not None and self.plan.cluster.all_threads:
+            self._limit = max(threads, 1)
 
     async def _begin(self) -> None:
         plan, started_ms = self.plan, now_ms()
@@ -417,6 +429,17 @@ class Engine:
             self._end_flight(flight, CANCELLED)
         self._check_finished()
 
+    def _cut_off(self, message: str) -> None:
+        """Nothing can be run any more where it was to run. What is in flight ends with an error of its own; what
+        waits stays queued in the history."""
+        if self._stopping:
+            return
+        self._stopping, self._message = FAILED, message
+        for run_id in list(self._refusals.parked):
+            self._cancel(run_id)
+        self._dropped.extend(self._waiting.clear())
+        self._check_finished()
+
     def _check_finished(self) -> None:
         if self._workers or self._flights or self._ends.waiting or not (self._begun or self._stopping):
             return
@@ -479,6 +502,8 @@ class Engine:
                 await asyncio.wait_for(one.agent.close(), self._grace_s)
             except Exception:
                 log.warning("an agent could not be closed", exc_info=True)
+        if self._executor is not None:
+            await self._executor.close()
 
     # Events
 

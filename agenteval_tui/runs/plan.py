@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.runs.plan_agents import AgentPlan as AgentPlan
 from agenteval_tui.runs.plan_arms import check_arms
 from agenteval_tui.runs.plan_choice import Chosen, choose, failed_before, names
+from agenteval_tui.runs.plan_cluster import check_executor, cluster_of
 from agenteval_tui.runs.plan_model import DEFAULT as DEFAULT
 from agenteval_tui.runs.plan_model import EarlierRun as EarlierRun
 from agenteval_tui.runs.plan_model import Limits as Limits
@@ -74,17 +75,19 @@ def make_untrusted_plan(
             runs = tuple([run for one, cases in picked for run in one.runs(cases, specs)])
     if not runs:
         raise _nothing(chosen, options)
+    concurrency = options.concurrency or _concurrency(one.suite for one in chosen)
     return Plan(
         execution_id=new_id(),
         title=options.title or _title(chosen, options),
         runs=runs,
-        concurrency=options.concurrency or _concurrency(one.suite for one in chosen),
+        concurrency=concurrency or CONCURRENCY,
         source=", ".join(dict.fromkeys(str(one.loaded.path) for one in chosen)),
         options=options.to_json(),
         respondents=Respondents.of(tuple(loaded), user_agents, options.judge),
         trust=options.trust,
         limits=Limits(options.max_cost, options.max_tokens, options.max_seconds),
         cache=options.cache,
+        cluster=cluster_of(options, all_threads=concurrency is None),
     )
 
 
@@ -101,10 +104,10 @@ def _no_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def _concurrency(suites: Iterable[Suite]) -> int:
+def _concurrency(suites: Iterable[Suite]) -> int | None:
     # Where suites that differ run together, the smallest limit holds: each of them was written for a reason.
     limits = [suite.defaults.concurrency for suite in suites if suite.defaults.concurrency]
-    return min(limits, default=CONCURRENCY)
+    return min(limits, default=None)
 
 
 # Words
@@ -129,6 +132,7 @@ def _check(options: PlanOptions) -> None:
     if options.cache not in _CACHES:
         raise AgentevalError(f"cache is first or all, not {options.cache!r}")
     check_arms(options.ab)
+    check_executor(options)
 
 
 def _nothing(chosen: Sequence[Chosen], options: PlanOptions) -> AgentevalError:

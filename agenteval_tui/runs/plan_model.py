@@ -30,6 +30,9 @@ class PlanOptions:
     repetitions. `seed` changes what seeded agents do. `judge` is the agent that judges, whatever judges metrics name.
     `trust`: programs and functions of the suites' folders may run, whether they were trusted before or not.
 
+    `executor`: "dask" runs agents on the Dask cluster whose scheduler has the address `scheduler`; "local" (and "")
+    in this machine's process.
+
     `max_cost` (US dollars, judges included), `max_tokens` and `max_seconds` end the execution cleanly when they are
     reached. `cache`: answers of the history are taken for equal requests: "" never, "first" for the first repetition,
     "all" for every repetition. `early_stop`: False ignores every `stop` of the suites. `ab` names two agents (or
@@ -56,6 +59,8 @@ class PlanOptions:
     early_stop: bool = True
     ab: tuple[str, ...] = ()
     sample: int | None = None
+    executor: str = ""
+    scheduler: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The options that differ from the defaults."""
@@ -133,6 +138,15 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """The cluster on which agents run: its scheduler's address. `all_threads`: nobody said how many runs may be at
+    work at once, so as many as its workers have threads."""
+
+    scheduler: str
+    all_threads: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class EarlierRun:
     """A run of a resumed execution that had ended before: it is shown and counted, and not run again."""
 
@@ -167,6 +181,7 @@ class Plan:
     cache: str = ""
     earlier: tuple[EarlierRun, ...] = ()
     order: tuple[str, ...] = ()
+    cluster: Cluster | None = None
 
     @property
     def suite_keys(self) -> tuple[str, ...]:

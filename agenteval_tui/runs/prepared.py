@@ -18,6 +18,7 @@ from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
+    from agenteval_tui.runs.executors.interface import Executor
 
 _PRICED = ("openai", "anthropic")
 """Kinds whose servers tell tokens and no cost."""
@@ -38,36 +39,45 @@ class Prepared:
     withheld: Withheld = NOTHING
 
 
-def prepare_agents(plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float) -> dict[str, Prepared]:
+def prepare_agents(
+    plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None = None
+) -> dict[str, Prepared]:
     """By hash, the agents of all runs of the plan. Raises `AgentevalError` where one is wrong (unknown kind or option,
-    missing variable), or where a limit on cost can't be kept because a price is not known."""
+    missing variable), or where a limit on cost can't be kept because a price is not known.
+
+    With an `executor` those that it takes run there: a variable that is missing here may be set there.
+    """
     from agenteval_tui.places import config_dir
 
     fresh_prices(config_dir())
     made: dict[str, Prepared] = {}
     for run in plan.runs:
         if run.agent.hash not in made:
-            made[run.agent.hash] = _prepared(run.agent, plan, store, env, retry_base_s)
+            made[run.agent.hash] = _prepared(run.agent, plan, store, env, retry_base_s, executor)
     return made
 
 
-def _prepared(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float) -> Prepared:
-    from agenteval_tui.agents.registry import make_agent
+def _prepared(
+    one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None
+) -> Prepared:
     from agenteval_tui.places import config_dir
-    from agenteval_tui.runs.recordings import recordings_of
     from agenteval_tui.runs.secrets import secrets_of
     from agenteval_tui.suites.agents_file import environment_for
 
     variables = environment_for(one.base_dir, env)
-    config = expanded(one, variables)
-    agent = make_agent(
-        one.name,
-        config,
-        base_dir=one.base_dir,
-        env=variables,
-        transcripts=lambda reference: recordings_of(store, reference),
-        trusted=plan.trust,
-    )
+    away = executor is not None and executor.takes(one)
+    agent: Agent | None = None
+    try:
+        config = expanded(one, variables)
+    except AgentevalError:
+        if not away:
+            raise
+        config = dict(one.config)
+    else:
+        agent = _made(one, config, plan, store, variables)
+    if executor is not None and away:
+        agent = executor.agent(one, agent, trusted=plan.trust)
+    assert agent is not None
     price = price_for(config, config_dir())
     if plan.limits.cost is not None:
         _check_price(one.name, config, price)
@@ -78,8 +88,23 @@ def _prepared(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], 
         retries=Retries(int(config.get("max_attempts") or MAX_ATTEMPTS), retry_base_s),
         limit=int(config["concurrency"]) if config.get("concurrency") else None,
         price=price,
-        fingerprint=fingerprint(config, one.base_dir, trusted=plan.trust),
+        # What a variable stands for elsewhere is not known here: such an answer is never taken for an equal one.
+        fingerprint="" if away and "${" in str(one.config) else fingerprint(config, one.base_dir, trusted=plan.trust),
         withheld=Withheld(secrets_of(one.config, config, variables)),
+    )
+
+
+def _made(one: AgentPlan, config: Mapping[str, Any], plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
+    from agenteval_tui.agents.registry import make_agent
+    from agenteval_tui.runs.recordings import recordings_of
+
+    return make_agent(
+        one.name,
+        config,
+        base_dir=one.base_dir,
+        env=env,
+        transcripts=lambda reference: recordings_of(store, reference),
+        trusted=plan.trust,
     )
 
 

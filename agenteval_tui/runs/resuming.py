@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.places import config_dir
 from agenteval_tui.runs.events import RunRef
+from agenteval_tui.runs.plan import CONCURRENCY
 from agenteval_tui.runs.plan_agents import AgentPlan
+from agenteval_tui.runs.plan_cluster import check_executor, cluster_of
 from agenteval_tui.runs.plan_model import EarlierRun, Limits, Plan, PlanOptions, RunPlan
 from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.runs.tasks import Setup, file_digest, read_setup, run_plan
@@ -45,9 +47,9 @@ def resume_plan(
 
     Missing is every run without an outcome: queued, cut off while it ran, or cancelled, alone or with all others.
     With `errors` also those whose agent, or grading, ended in an error. What passed, failed, was skipped or waits for
-    a person is never run again. Of `options` only `concurrency`, the limits, `cache` and `trust` count, where they
-    are given; for the rest the execution stays as it was planned. `user_agents` (None: those of the user's
-    agents.yaml) are asked for keys that stand in a configuration, and so are not stored.
+    a person is never run again. Of `options` only `concurrency`, the limits, `cache`, `trust`, `executor` and
+    `scheduler` count, where they are given; for the rest the execution stays as it was planned. `user_agents` (None:
+    those of the user's agents.yaml) are asked for keys that stand in a configuration, and so are not stored.
 
     Raises `AgentevalError`: it is running, was imported, is too old, nothing is missing, a limit is reached already,
     a key is nowhere to be found; and `trusting.NotTrustedError`.
@@ -77,6 +79,7 @@ def resume_plan(
     if not missing:
         _nothing(row)
     merged = _options(row, asked)
+    check_executor(merged)
     spent = store.costs(row.id)
     _check_limits(spent, row, merged)
     earlier = tuple(_earlier(store, rows, {one.id for one in missing}))
@@ -96,6 +99,8 @@ def resume_plan(
         cache=merged.cache,
         earlier=earlier,
         order=tuple(one.id for one in rows),
+        # 8 is what nobody asked for: it stands for as many as the cluster takes.
+        cluster=cluster_of(merged, all_threads=(merged.concurrency or setup.concurrency) == CONCURRENCY),
     )
     return Resumed(replace(plan, trust=check_trust(plan)), tuple(_changes(setup, missing)))
 
@@ -111,7 +116,7 @@ def _options(row: ExecutionRow, asked: PlanOptions) -> PlanOptions:
     """What the execution was started with, and what was said anew."""
     given = {
         name: value
-        for name in ("concurrency", "max_cost", "max_tokens", "max_seconds", "cache")
+        for name in ("concurrency", "max_cost", "max_tokens", "max_seconds", "cache", "executor", "scheduler")
         if (value := getattr(asked, name)) not in (None, "")
     }
     kept = {name: value for name, value in row.options.items() if name in PlanOptions.__dataclass_fields__}

@@ -1,0 +1,308 @@
+"""Runs on an existing Dask cluster: the one connection of an execution to its scheduler.
+
+An attempt of a run is a task. Its events come through the scheduler as messages of a topic: they are ordered, and a
+scheduler keeps few of them. A message that is missing does no harm, since the task's result has all events again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import platform
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui import __version__
+from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Failed
+from agenteval_tui.runs.executors.cluster_agent import ClusterAgent
+from agenteval_tui.runs.executors.inbox import Inbox
+from agenteval_tui.runs.executors.interface import OnLost
+from agenteval_tui.runs.executors.wire import read_event, task_data
+from agenteval_tui.runs.plan_agents import AgentPlan
+from agenteval_tui.runs.written_keys import without_keys
+from agenteval_tui.text.identity import new_id
+from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+from agenteval_tui.transcripts.model import RunError
+
+if TYPE_CHECKING:
+    from agenteval_tui.agents.interface import Agent
+
+CONNECT_S = 10.0
+"""For the first connection, and for coming back when it broke."""
+WORKERS_S = 10.0
+PACKAGE = "agenteval-tui"
+_HERE = ("replay",)
+"""Kinds that stay: they read the history, which only the execution's process has, and they compute nothing."""
+
+log = logging.getLogger(__name__)
+
+
+class DaskExecutor:
+    """An `Executor` on the cluster whose scheduler has this address. Raises `AgentevalError` without the extra."""
+
+    def __init__(self, scheduler: str) -> None:
+        self._scheduler = scheduler
+        self._library = _library()
+        self._client: Any = None
+        self._lost: OnLost | None = None
+        self._inboxes: dict[str, Inbox] = {}
+        self._marks: set[str] = set()  # of tasks that may yet begin a second time
+        self._clearing: set[asyncio.Task[None]] = set()
+
+    def takes(self, agent: AgentPlan) -> bool:
+        """All but those that read the history."""
+        return agent.config.get("kind") not in _HERE
+
+    def agent(self, agent: AgentPlan, here: Agent | None, *, trusted: bool) -> Agent:
+        """The agent whose runs are tasks of the cluster."""
+        written = without_keys(agent.config)[1]
+        if written:
+            raise AgentevalError(
+                "a key is written into the configuration, and no key is ever sent to a cluster",
+                where=f"{'.'.join(written[0])} of agent {agent.name!r}",
+                mend="write it as ${NAME}, and set NAME where the workers run",
+            )
+        return ClusterAgent(self, agent, here, trusted=trusted)
+
+    async def open(self, on_lost: OnLost) -> int:
+        """Connect and look who is there; gives the threads of all workers."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # versions that differ are looked at below
+            self._client = await self._connected()
+        self._lost = on_lost
+        try:
+            threads = await self._threads()
+            await self._check_versions()
+        except BaseException:
+            await self.close()
+            raise
+        self._client.subscribe_topic(self._client.id, self._take)
+        self._client.subscribe_topic("all", self._take_from_all)
+        return threads
+
+    async def close(self) -> None:
+        """Disconnect. The scheduler forgets what was asked of it, and workers end what runs."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        with contextlib.suppress(Exception, asyncio.TimeoutError):
+            for mark in tuple(self._marks) if client.status == "running" else ():
+                self._clear(client, mark)
+            await asyncio.wait_for(asyncio.gather(*self._clearing, return_exceptions=True), CONNECT_S)
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(client.close(), CONNECT_S)
+
+    async def ask(self, agent: AgentPlan, request: AgentRequest, *, trusted: bool) -> AsyncIterator[AgentEvent]:
+        """One attempt on some worker: its events as they come. Ending the iteration ends it there too."""
+        gone = await self._gone()
+        if gone:
+            yield Failed(RunError("cluster", gone, "start the scheduler, then `agenteval resume --errors`"))
+            return
+        client = self._client
+        name = f"agenteval-{new_id()}"
+        inbox = self._inboxes[name] = Inbox()
+        data = json.dumps(task_data(client.id, agent, request, trusted=trusted))
+        future = client.submit(_entry(), data, key=name, pure=False)
+        watching = asyncio.ensure_future(_settled(future))
+        watching.add_done_callback(lambda _: inbox.wake())
+        whole = False
+        try:
+            while True:
+                for event in inbox.taken():
+                    yield event
+                if inbox.ended or inbox.lost or watching.done():
+                    break
+                await inbox.news()
+            if inbox.ended:
+                whole = True
+                return
+            if inbox.lost:
+                yield _worker_lost(inbox.worker)
+                return
+            for event in await self._rest(future, inbox):
+                yield event
+            whole = True
+        finally:
+            self._inboxes.pop(name, None)
+            watching.cancel()
+            future.release()  # the worker sees it, and ends what still runs
+            mark = f"{name}-begun"
+            if whole and client.status == "running":
+                self._clear(client, mark)
+            else:
+                self._marks.add(mark)  # the scheduler may be about to begin it again
+
+    async def _rest(self, future: Any, inbox: Inbox) -> list[AgentEvent]:
+        """What the stream did not bring, out of the result; or why there is none."""
+        error = None
+        if future.status == "finished":
+            try:
+                found = await asyncio.wait_for(_result(future), CONNECT_S * 6)
+                if not found:
+                    return [_worker_lost(inbox.worker)]
+                return [read_event(one) for one in json.loads(found)[inbox.count :]]
+            except Exception as one:
+                # The worker that had it is gone, or does not speak as we do.
+                error = one
+        elif future.status == "error":
+            error = await future.exception()
+            if isinstance(error, self._library.KilledWorker):
+                return [_worker_lost(inbox.worker)]
+        if error is not None:
+            said = f"a worker could not run this: {type(error).__name__}: {error}"
+            return [Failed(RunError("worker", said, f"install agenteval {__version__} on all workers"))]
+        said = f"the connection to the scheduler {self._scheduler} was lost"
+        return [Failed(RunError("cluster", said), retry=True)]
+
+    # The cluster
+
+    async def _connected(self) -> Any:
+        try:
+            client = self._library.Client(
+                self._scheduler, asynchronous=True, timeout=CONNECT_S, set_as_default=False, name="agenteval"
+            )
+        except (ValueError, OSError, RuntimeError) as error:
+            raise _unreachable(self._scheduler, error) from error
+        try:
+            return await client
+        except (TimeoutError, ValueError, OSError, ImportError, RuntimeError) as error:
+            with contextlib.suppress(Exception):
+                await client.close(timeout=1)
+            raise _unreachable(self._scheduler, error) from error
+
+    async def _threads(self) -> int:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await self._client.wait_for_workers(1, timeout=WORKERS_S)
+        found = await self._client.nthreads()
+        if not found:
+            raise InfrastructureError(
+                "the cluster has no workers",
+                where=self._scheduler,
+                mend=f"start some: dask worker {self._scheduler}",
+            )
+        return sum(map(int, found.values()))
+
+    async def _check_versions(self) -> None:
+        """The same agenteval and the same Python everywhere: code and data of one are for the other."""
+        found = await self._client.get_versions(packages=[PACKAGE])
+        python = ".".join(platform.python_version_tuple()[:2])
+        for address, one in sorted(found["workers"].items()):
+            if not isinstance(one, dict) or "packages" not in one:
+                continue  # it went away while it was asked
+            theirs = one["packages"].get(PACKAGE)
+            if theirs != __version__:
+                what = f"agenteval {theirs}" if theirs else "no agenteval"
+                raise InfrastructureError(
+                    f"worker {address} has {what}, and this is {__version__}",
+                    where=self._scheduler,
+                    mend=f"install agenteval {__version__} on all workers",
+                )
+            their_python = ".".join(str(one["packages"]["python"]).split(".")[:2])
+            if their_python != python:
+                raise InfrastructureError(
+                    f"worker {address} has Python {their_python}, and this is {python}",
+                    where=self._scheduler,
+                    mend="run workers and agenteval with the same Python",
+                )
+
+    async def _gone(self) -> str:
+        """Why nothing can be run there any more, "" when it can. Waits while the connection is being made again."""
+        while self._client is not None and self._client.status == "connecting":  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
+        if self._client is not None and self._client.status == "running":
+            return ""
+        said = f"the scheduler {self._scheduler} is gone"
+        if self._lost is not None:
+            tell, self._lost = self._lost, None
+            tell(said)
+        return said
+
+    # Messages
+
+    def _take(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        if not isinstance(message, dict) or "task" not in message:
+            return  # what the scheduler itself tells a client
+        inbox = self._inboxes.get(message["task"])
+        if inbox is not None:
+            inbox.put(message)
+
+    def _take_from_all(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        if isinstance(message, dict) and message.get("action") == "remove-worker":
+            for name in message.get("processing-tasks") or ():
+                inbox = self._inboxes.get(name)
+                if inbox is not None and inbox.worker == message.get("worker"):
+                    inbox.lose()
+
+    def _clear(self, client: Any, mark: str) -> None:
+        async def clear() -> None:
+            with contextlib.suppress(Exception):
+                await self._library.Event(mark, client=client).clear()
+
+        self._marks.discard(mark)
+        task = asyncio.ensure_future(clear())
+        self._clearing.add(task)
+        task.add_done_callback(self._clearing.discard)
+
+
+def _worker_lost(worker: str) -> Failed:
+    who = f"worker {worker}" if worker else "its worker"
+    return Failed(RunError("worker_lost", f"{who} was lost while it ran this"), retry=True)
+
+
+async def _settled(future: Any) -> None:
+    with contextlib.suppress(Exception):
+        await future.exception()
+
+
+async def _result(future: Any) -> str:
+    found = await future.result()
+    return str(found)
+
+
+def _entry() -> Callable[[str], str]:
+    # A function within a function travels as code, so that the scheduler, which unpacks it too, needs no agenteval.
+    def agenteval_run(text: str) -> str:
+        from agenteval_tui.runs.executors.on_worker import run_task
+
+        return run_task(text)
+
+    return agenteval_run
+
+
+def _unreachable(scheduler: str, error: BaseException) -> InfrastructureError:
+    said = " ".join(str(error).split())[:200] or type(error).__name__
+    return InfrastructureError(
+        f"the scheduler can't be reached: {said}",
+        where=scheduler,
+        mend="check --scheduler tcp://HOST:PORT, and that `dask scheduler` runs there",
+    )
+
+
+def _library() -> Any:
+    with _quiet():
+        try:
+            import distributed
+        except ImportError as error:
+            raise AgentevalError(
+                "running on a Dask cluster needs the extra `dask`", mend="pip install 'agenteval-tui[dask]'"
+            ) from error
+    return distributed
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The library gives its loggers handlers of their own, which write into our output. What it says is said by us."""
+    try:
+        yield
+    finally:
+        for name in ("distributed", "distributed.client", "bokeh", "tornado", "tornado.application"):
+            one = logging.getLogger(name)
+            one.handlers.clear()
+            one.propagate = True
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
