@@ -92,7 +92,8 @@ def agent_lines(
     for name, is_set in keys:
         state: Cell = ("is set", "passed") if is_set else ("is not set", "error")
         lines.append(fit(((left("key from", 11), "dim"), (f"${one_line(name, 60)} ", ""), state), width))
-    for number, what in enumerate(trusting):
+    # What the user wrote is trusted as it is.
+    for number, what in enumerate(trusting if one.suite else ()):
         lines += labelled("" if number else "to trust", what, width)
     lines.append(())
     return [*lines, *_check(one, reports, width)]

@@ -290,7 +290,7 @@ class AgentsScreen(FrameScreen):
 
     def _permitted(self, agents: Sequence[Configured], doing: str, then: Callable[[], None]) -> None:
         """Go on when programs of these agents may run; ask where that is not known."""
-        asking = [one for one in agents if one.key not in self._allowed and self._executes(one)]
+        asking = [one for one in agents if one.suite and one.key not in self._allowed and self._executes(one)]
         if not asking:
             then()
             return

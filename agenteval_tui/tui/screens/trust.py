@@ -72,7 +72,7 @@ class TrustScreen(ModalScreen[str]):
         with Vertical(id="sheet"):
             yield LineBlock(
                 lambda width: [
-                    *paragraph(f"{doing} needs your trust, for this on your machine:", width, "bold"),
+                    *paragraph(f"{doing} needs your trust. It would execute, send or read:", width, "bold"),
                     (),
                 ],
                 id="head",
