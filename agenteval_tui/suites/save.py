@@ -116,12 +116,22 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
+        _stay_trusted(loaded)
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveFailed(
             f"this file can't be saved: {reason}", where=where,
             mend="check the permissions and the space of its folder; the edited text is not lost",
         ) from None  # fmt: skip
+
+
+def _stay_trusted(loaded: LoadedSuite) -> None:
+    """What the user saves here himself does not make a trusted folder distrusted."""
+    from agenteval_tui.suites.trust import Trust
+
+    # Where that can't be written down the folder is asked about again: the file is saved all the same.
+    with contextlib.suppress(AgentevalError, OSError):
+        Trust.load().saved(loaded.path, loaded.digest)
 
 
 def _sync_folder(folder: Path) -> None:

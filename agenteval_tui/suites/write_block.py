@@ -18,6 +18,12 @@ def block_item(value: Mapping[str, Any], *, column: int, eol: str) -> str:
     return f"{' ' * column}- {body[inner:]}"
 
 
+def block_pair(key: str, value: Any, column: int, eol: str) -> str:
+    """A key with its value, as it stands at `column` of an object over several lines; its first line not indented."""
+    name = write_scalar.key_text(key, bare=True) if key else ""
+    return f"{name}:{_behind(value, column, eol)}"
+
+
 def _mapping(value: Mapping[str, Any], column: int, eol: str) -> str:
     keys = {key: write_scalar.key_text(key, bare=True) for key in value}
     return eol.join(f"{' ' * column}{keys[key]}:{_behind(one, column, eol)}" for key, one in value.items())
