@@ -142,6 +142,19 @@ def runs_of_test(connection: sqlite3.Connection, suite_key: str, test_id: str, l
     return [_run(row) for row in rows.fetchall()]
 
 
+def repetitions(
+    connection: sqlite3.Connection, suite_key: str, test_id: str, variation: str, row: int, limit: int
+) -> list[RunRow]:
+    """The newest `limit` ended runs of one row of one variation of a test, newest first."""
+    rows = connection.execute(
+        f"{_RUN} WHERE r.test = (SELECT t2.id FROM tests t2 JOIN suites s2 ON s2.id = t2.suite"
+        " WHERE s2.key = ? AND t2.test_id = ?) AND r.variation = ? AND r.row = ?"
+        " AND r.status IN ('passed', 'failed', 'error', 'needs_review') ORDER BY r.id DESC LIMIT ?",
+        (clean(suite_key), clean(test_id), clean(variation), row, limit),
+    )
+    return [_run(row) for row in rows.fetchall()]
+
+
 def run(connection: sqlite3.Connection, ref: str) -> RunRow:
     """By id, or a unique start or end of an id. Raises AgentevalError."""
     rowid = _resolve(connection, "runs", ref, kind="run")

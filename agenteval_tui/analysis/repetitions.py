@@ -1,0 +1,121 @@
+"""The repetitions of a run's test out of the history: the run to compare it with, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.divergence import Fork, Tree, Way, acts_of, first_divergence, said_of_fork, tree_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+
+MOST = 1_000
+"""Repetitions that are looked at: the newest."""
+OTHERS = 200
+"""Runs of other rows and variations that can be chosen to compare with."""
+COMPARED = ("passed", "failed", "error", "needs_review")
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The repetitions of a test, and the step at which passing and failing ones part.
+
+    `rows` by run id. `everywhere`: out of all executions, not only the run's own. `with_arguments`: calls with other
+    arguments are other steps.
+    """
+
+    run: str
+    rows: dict[str, RunRow]
+    tree: Tree
+    fork: Fork | None
+    everywhere: bool
+    with_arguments: bool
+
+    @property
+    def said(self) -> str:
+        """One sentence: the fork, or why there is none."""
+        root = self.tree.root
+        if self.fork is not None:
+            return said_of_fork(self.fork)
+        if root.number < 2:
+            return "this test has no other run that ended, with this row and variation"
+        if not root.passed or not root.failed:
+            return f"all {root.number:,} runs {'passed' if root.passed else 'failed'}: nothing parts them"
+        if not any(len(node.branches) > 1 for node in [root, *self.tree.nodes()]):
+            return "all runs did the same, step by step: what parts them is not in their steps"
+        return "no step tells the passing runs from the failing ones"
+
+
+def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST) -> list[RunRow]:
+    """The ended runs of the same test, row and variation, newest first; `everywhere` false: of its execution."""
+    rows = store.repetitions(run.suite_key, run.test_id, run.variation, run.row, most)
+    return [row for row in rows if everywhere or row.execution_id == run.execution_id]
+
+
+def divergence_of(
+    store: Store, run: RunRow, *, everywhere: bool | None = None, with_arguments: bool | None = None
+) -> Divergence:
+    """Where the repetitions of a run's test part. Reads their transcripts: a second for a thousand of them.
+
+    `everywhere` None: its own execution where that has passing and failing runs, else all. `with_arguments` None:
+    with them, else without where that tells more.
+    """
+    rows = repetitions(store, run, everywhere=True)
+    here = [row for row in rows if row.execution_id == run.execution_id]
+    if everywhere is None:
+        everywhere = len({row.status == "passed" for row in here}) < 2
+    return _divergence(store, run.id, rows if everywhere else here, everywhere, with_arguments)
+
+
+def _divergence(
+    store: Store, run: str, rows: Sequence[RunRow], everywhere: bool, with_arguments: bool | None
+) -> Divergence:
+    known = {row.id: row for row in rows if row.status != "needs_review"}
+    transcripts = dict(store.transcripts(known))
+
+    def grown(detailed: bool) -> Tree:
+        ways = (
+            Way(one, known[one].status == "passed", acts_of(transcript, with_arguments=detailed))
+            for one, transcript in transcripts.items()
+        )
+        return tree_of(ways)
+
+    tree = grown(with_arguments is not False)
+    fork = first_divergence(tree)
+    if fork is None and with_arguments is None:
+        plain = grown(False)
+        found = first_divergence(plain)
+        if found is not None:
+            return Divergence(run, known, plain, found, everywhere, False)
+    return Divergence(run, known, tree, fork, everywhere, with_arguments is not False)
+
+
+def run_to_compare(run: RunRow, rows: Iterable[RunRow]) -> RunRow | None:
+    """The run that says most beside this one: the nearest that passed when it failed, and the other way round.
+
+    `rows` are the repetitions of its test. Without one that ended otherwise, the run before it, else the one after.
+    Near is: of the same execution, of the same agent, run at about the same time.
+    """
+    others = [row for row in rows if row.id != run.id and row.status in COMPARED]
+    if not others:
+        return None
+
+    def distance(row: RunRow) -> tuple[bool, bool, int]:
+        return row.execution_id != run.execution_id, row.agent != run.agent, abs(row.rowid - run.rowid)
+
+    opposite = [row for row in others if (row.status == "passed") != (run.status == "passed")]
+    if opposite:
+        return min(opposite, key=distance)
+    before = [row for row in others if row.rowid < run.rowid]
+    return max(before, key=lambda row: row.rowid) if before else min(others, key=lambda row: row.rowid)
+
+
+def runs_to_choose(store: Store, run: RunRow) -> list[RunRow]:
+    """The runs that this one can be compared with: its test's repetitions first, then the test's other runs."""
+    found = [row for row in repetitions(store, run, everywhere=True) if row.id != run.id]
+    known = {run.id, *(row.id for row in found)}
+    others = store.runs_of_test(run.suite_key, run.test_id, OTHERS)
+    return [*found, *(row for row in others if row.id not in known and row.status in COMPARED)]
