@@ -163,3 +163,14 @@ def test_fields_become_options() -> None:
     both, _ = read_options({"ab": "b"}, PlanOptions(), "a")
     assert both is not None
     assert (both.ab, both.agent) == (("a", "b"), None)
+
+
+def test_what_was_asked_stands_above_what_streams() -> None:
+    run = RunView(RunRef("r", "t", "T", "", 0, 1, "a"), "running")
+    shown = [plain(line).rstrip() for line in RunStream().lines(run, 60, prompt="Where is\x1b[31m order 7?")]
+    assert shown[0].startswith(" user")
+    assert "order 7?" in shown[0]
+    assert "\x1b" not in "".join(shown)
+    long = [plain(line) for line in RunStream().lines(run, 60, prompt="word " * 200)]
+    assert len(long) == 3
+    assert long[-1].rstrip().endswith("…")

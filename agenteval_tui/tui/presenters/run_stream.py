@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agenteval_tui.transcripts.model import Transcript
 
 RESULT_LINES = 4
+PROMPT_LINES = 3
 PARTS = 50
 """Parts of a stored transcript that are shown: as many as of one that streams."""
 
@@ -31,15 +32,23 @@ class RunStream:
         self._laid: dict[int, tuple[StreamPart, list[Line]]] = {}
         self._width = 0
 
-    def lines(self, run: RunView, width: int, stored: Sequence[StreamPart] = (), margin: int = 1) -> list[Line]:
-        """The transcript as far as it streamed, then what went wrong. `stored` are its parts out of the history, for a
-        run that ended and of which the view has dropped them. Each line begins with `margin` empty cells."""
+    def lines(
+        self, run: RunView, width: int, stored: Sequence[StreamPart] = (), margin: int = 1, prompt: str = ""
+    ) -> list[Line]:
+        """What was asked, the transcript as far as it streamed, then what went wrong. `stored` are its parts out of the
+        history, for a run that ended and of which the view has dropped them. Each line begins with `margin` empty
+        cells."""
         if width != self._width:
             self._laid, self._width = {}, width
         inner, space = width - margin, (" " * margin, "")
         parts = stored[-PARTS:] or run.parts
         dropped = len(stored) - len(parts) if stored else run.dropped
         lines: list[Line] = []
+        if prompt:
+            asked = labelled("user", prompt, inner, label_style="role-user", style="")
+            if len(asked) > PROMPT_LINES:
+                asked = [*asked[: PROMPT_LINES - 1], fit((*asked[PROMPT_LINES - 1], (" …", "dim")), inner)]
+            lines += [(space, *line) for line in within(asked, inner)]
         if dropped:
             note = f"… {count(dropped, 'earlier part')}; enter opens the whole transcript"
             lines.append(fit((space, (note, "dim")), width))

@@ -60,6 +60,7 @@ class RunScreen(FrameScreen):
         self._timer: Timer | None = None
         self._fetched = ""
         self._stored: dict[str, list[StreamPart]] = {}
+        self._prompt = ("", "")  # of which run, what was asked
         self._stream = RunStream()
 
     def compose(self) -> ComposeResult:
@@ -273,10 +274,25 @@ class RunScreen(FrameScreen):
         if run.ended and not run.parts and not stored and self._fetched != run.ref.run:
             self._fetched = run.ref.run
             self._fetch(run.ref.run)
+        if self._prompt[0] != run.ref.run:
+            self._ask_prompt(run.ref.run)
+        prompt = self._prompt[1]
         self.query_one("#heading", LineBlock).show(lambda width: [((" ", ""), *run_heading(run, at, width - 1))])
         self.query_one("#stream", LinesView).show(
-            lambda width: self._stream.lines(run, width, stored), keep_place=place
+            lambda width: self._stream.lines(run, width, stored, prompt=prompt), keep_place=place
         )
+
+    def _ask_prompt(self, run: str) -> None:
+        """What the run is asked: no event says it to every watcher, the history knows it from the start."""
+        session = self.agenteval.session
+        self._prompt = (run, "")
+
+        def then(prompt: str) -> None:
+            if self._prompt[0] == run:
+                self._prompt = (run, prompt)
+                self._draw_run()
+
+        self.ask(lambda: session.store.run(run).prompt_head, then, group="prompt", failed=lambda error: None)
 
     def _fetch(self, run: str) -> None:
         """The transcript of a run that ended and of which nothing streamed here, out of the history."""
