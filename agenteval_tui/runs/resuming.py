@@ -100,7 +100,7 @@ def resume_plan(
         earlier=earlier,
         order=tuple(one.id for one in rows),
         # 8 is what nobody asked for: it stands for as many as the cluster takes.
-        cluster=cluster_of(merged, all_threads=(merged.concurrency or setup.concurrency) == CONCURRENCY),
+        cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
     return Resumed(replace(plan, trust=check_trust(plan)), tuple(_changes(setup, missing)))
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 """For the first connection, and for coming back when it broke."""
 WORKERS_S = 10.0
-PACKAGE = "agenteval-tui"
+PACKAGE = "agenteval_tui"
+"""As it is imported: older libraries look for `__version__` in it, newer ones for the installed package."""
 _HERE = ("replay",)
 """Kinds that stay: they read the history, which only the execution's process has, and they compute nothing."""
 
