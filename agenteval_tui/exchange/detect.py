@@ -1,93 +1,142 @@
-"""Which format a file is in, told by its first values."""
+"""Which format a file is in, told by its content."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
-from agenteval_tui.exchange import openai_messages, tau_bench
-from agenteval_tui.exchange.json_stream import Broken, Item
+from agenteval_tui.exchange import (
+    inspect_log,
+    langsmith_dataset,
+    langsmith_runs,
+    openai_messages,
+    otel_spans,
+    power_ui,
+    promptfoo_config,
+    promptfoo_results,
+    pydantic_evals,
+    tau2_bench,
+    tau_bench,
+)
+from agenteval_tui.exchange.foreign_tests import FoundTests
+from agenteval_tui.exchange.head import Head, look
 from agenteval_tui.exchange.recorded import Recording, Skipped
+from agenteval_tui.exchange.source import Source
 from agenteval_tui.text.problems import AgentevalError
-
-_TRIED = 20  # broken values at the start of a file that do not yet make it unreadable
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A foreign format: its name, what it looks like in words, a test of one value, and its reader."""
+    """A foreign format: its name, what it looks like in words, a test of a file's first value, and its readers.
+
+    `recordings` reads runs, `tests` reads tests; a format has one of them, or both. `yaml`: a test of the keys of a
+    YAML document.
+    """
 
     name: str
     looks_like: str
     fits: Callable[[Any], bool]
-    recordings: Callable[[Iterable[Item | Broken]], Iterator[Recording | Skipped]]
+    recordings: Callable[[Source], Iterator[Recording | Skipped]] | None = None
+    tests: Callable[[Source], FoundTests] | None = None
+    yaml: Callable[[frozenset[str]], bool] | None = None
 
 
-# The order in which they are tried.
+def _by_value(module: Any) -> Callable[[Source], Iterator[Recording | Skipped]]:
+    """The reader of a format whose values stand one after another."""
+
+    def recordings(source: Source) -> Iterator[Recording | Skipped]:
+        found: Iterator[Recording | Skipped] = module.recordings(source.values())
+        return found
+
+    return recordings
+
+
+# The order in which they are tried: what has telling keys first.
 FORMATS = {
-    module.NAME: Format(module.NAME, module.LOOKS_LIKE, module.fits, module.recordings)
-    for module in (tau_bench, openai_messages)
+    one.name: one
+    for one in (
+        Format(inspect_log.NAME, inspect_log.LOOKS_LIKE, inspect_log.fits, inspect_log.recordings),
+        Format(
+            promptfoo_results.NAME,
+            promptfoo_results.LOOKS_LIKE,
+            promptfoo_results.fits,
+            promptfoo_results.recordings,
+            promptfoo_results.tests,
+        ),
+        Format(tau2_bench.NAME, tau2_bench.LOOKS_LIKE, tau2_bench.fits, tau2_bench.recordings),
+        Format(tau_bench.NAME, tau_bench.LOOKS_LIKE, tau_bench.fits, _by_value(tau_bench)),
+        Format(otel_spans.NAME, otel_spans.LOOKS_LIKE, otel_spans.fits, otel_spans.recordings),
+        Format(langsmith_runs.NAME, langsmith_runs.LOOKS_LIKE, langsmith_runs.fits, langsmith_runs.recordings),
+        Format(power_ui.NAME, power_ui.LOOKS_LIKE, power_ui.fits, tests=power_ui.tests),
+        Format(
+            pydantic_evals.NAME,
+            pydantic_evals.LOOKS_LIKE,
+            pydantic_evals.fits,
+            tests=pydantic_evals.tests,
+            yaml=pydantic_evals.fits_yaml,
+        ),
+        Format(
+            promptfoo_config.NAME,
+            promptfoo_config.LOOKS_LIKE,
+            promptfoo_config.fits,
+            tests=promptfoo_config.tests,
+            yaml=promptfoo_config.fits_yaml,
+        ),
+        Format(openai_messages.NAME, openai_messages.LOOKS_LIKE, openai_messages.fits, _by_value(openai_messages)),
+        Format(
+            langsmith_dataset.NAME,
+            langsmith_dataset.LOOKS_LIKE,
+            langsmith_dataset.fits,
+            tests=langsmith_dataset.tests,
+        ),
+    )
 }
 
-# Signs of what this version does not read: better a true word than "unknown".
-_OTHERS: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset({"simulations", "tasks"}), "tau2-bench results"),
-    (frozenset({"eval", "samples"}), "an Inspect log"),
-    (frozenset({"evalId", "results"}), "promptfoo results"),
-    (frozenset({"resourceSpans"}), "OpenTelemetry spans"),
-)
+# Other names for what the same reader takes: it tells the dialects apart by itself.
+ALIASES = {
+    "anthropic": openai_messages.NAME,
+    "langchain": openai_messages.NAME,
+    "openai-agents": openai_messages.NAME,
+    "pydantic-ai": openai_messages.NAME,
+    "otlp": otel_spans.NAME,
+}
 
 
 def format_named(name: str) -> Format:
     """The format of that name. Raises `AgentevalError`."""
-    if name not in FORMATS:
-        raise AgentevalError(f"there is no format {name!r}", mend=f"formats: {', '.join(sorted(FORMATS))}")
-    return FORMATS[name]
+    found = FORMATS.get(ALIASES.get(name, name))
+    if found is None:
+        raise AgentevalError(f"there is no format {name!r}", mend=f"formats: {', '.join(sorted({*FORMATS, *ALIASES}))}")
+    return found
 
 
-def detect(found: Iterator[Item | Broken], where: str) -> tuple[Format, Iterator[Item | Broken]]:
-    """The file's format, and all its values (those that were looked at among them).
-
-    Raises `AgentevalError` that says what was looked for and what was found instead.
-    """
-    head: list[Item | Broken] = []
-    first: Item | None = None
-    for one in found:
-        head.append(one)
-        if isinstance(one, Item):
-            first = one
-            break
-        if len(head) >= _TRIED:
-            break
-    if first is None:
-        raise AgentevalError(_nothing(head), where=where, mend=_looked_for())
+def detect(source: Source) -> Format:
+    """The file's format. Raises `AgentevalError` that says what was looked for and what was found instead."""
+    head = look(source)
+    if head.zip:
+        return FORMATS[inspect_log.NAME]
     for candidate in FORMATS.values():
-        if candidate.fits(first.value):
-            return candidate, chain(head, found)
-    raise AgentevalError(
-        f"this is in no format that can be imported: its first value is {_described(first)}",
-        where=where,
-        mend=_looked_for(),
-    )
+        if any(candidate.fits(value) for value in head.values[:1]):
+            return candidate
+    for candidate in FORMATS.values():
+        if candidate.yaml is not None and candidate.yaml(head.yaml):
+            return candidate
+    raise AgentevalError(_told(head), where=str(source.path), mend=_looked_for())
 
 
-def _nothing(head: list[Item | Broken]) -> str:
-    broken = next((one for one in head if isinstance(one, Broken)), None)
-    if broken is None:
+def _told(head: Head) -> str:
+    if head.values:
+        return f"this is in no format that can be imported: its first value is {_described(head.values[0])}"
+    if head.broken is None:
         return "there is nothing in this file"
-    return f"nothing in this file can be read as JSON (line {broken.line}: {broken.reason})"
+    return f"nothing in this file can be read as JSON (line {head.broken.line}: {head.broken.reason})"
 
 
-def _described(item: Item) -> str:
-    value = item.value
+def _described(value: Any) -> str:
     if not isinstance(value, Mapping):
         kinds = {str: "a text", bool: "true or false", list: "a list", type(None): "null"}
         return kinds.get(type(value), "a number")
-    for keys, name in _OTHERS:
-        if keys <= value.keys():
-            return f"an object as in {name}, which this version does not read"
     names = ", ".join(repr(str(key)[:40]) for key in list(value)[:8])
     more = " and more" if len(value) > 8 else ""
     return f"an object with the keys {names}{more}" if value else "an empty object"

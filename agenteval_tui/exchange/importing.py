@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from agenteval_tui.exchange.detect import FORMATS, Format, detect, format_named
-from agenteval_tui.exchange.json_stream import read_values
+from agenteval_tui.exchange.detect import Format, detect, format_named
+from agenteval_tui.exchange.finite import finite
 from agenteval_tui.exchange.recorded import Recording, Skipped
+from agenteval_tui.exchange.source import Source
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.text.identity import new_id, now_ms
@@ -48,27 +51,42 @@ def import_file(
     store: Store,
     *,
     format: str | None = None,
+    dry_run: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
     """Read a recorded file into the history as one execution of kind "import".
 
-    `format`: "openai" or "tau-bench"; None: told by the file. `on_progress` is called now and then with the bytes
-    read so far and the size of the file. A file that was imported before adds nothing; what a killed import of it left
-    is replaced. Raises `AgentevalError`: the file can't be read, or nothing in it can be imported (then nothing is
-    added).
+    `format`: a name of `detect.FORMATS`; None: told by the file. `dry_run`: everything is read, nothing is stored.
+    `on_progress` is called now and then with the bytes read so far and the size of the file. A file that was imported
+    before adds nothing; what a killed import of it left is replaced. Raises `AgentevalError`: the file can't be read,
+    or nothing in it can be imported (then nothing is added).
     """
     path = Path(path)
     known = format_named(format) if format else None
-    try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+    with opened(path) as source:
+        known = known or detect(source)
+        if known.recordings is None:
+            raise AgentevalError(
+                f"there are tests in this file ({known.name}) and no runs",
+                where=str(path),
+                mend="write them into a suite: --to NAME.suite.yaml",
+            )
+        with source.open() as file:
             digest = _digest(file)
-            for name in [known.name] if known else FORMATS:
-                before = store.imported(_key(name, digest))
-                if before is not None:
-                    return _already(store, before, name)
-            file.seek(0)
-            return _import(path, file, digest, store, known, size, on_progress)
+        before = store.imported(_key(known.name, digest))
+        if before is not None:
+            return _already(store, before, known.name)
+        return _import(source, digest, store, known, on_progress, dry_run)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Source]:
+    """The file at `path`, for reading. Raises `AgentevalError` for what the file system has against it."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError
+        with Source(path) as source:
+            yield source
     except FileNotFoundError:
         raise AgentevalError("there is no such file", where=str(path), mend="check the path") from None
     except IsADirectoryError:
@@ -80,17 +98,15 @@ def import_file(
 
 
 def _import(
-    path: Path,
-    file: IO[bytes],
+    source: Source,
     digest: str,
     store: Store,
-    known: Format | None,
-    size: int,
+    known: Format,
     on_progress: Callable[[int, int], None] | None,
+    dry_run: bool,
 ) -> ImportReport:
-    values = read_values(file)
-    if known is None:
-        known, values = detect(values, str(path))
+    path = source.path
+    assert known.recordings is not None
     tally = _Tally()
     key = f"import:{known.name}:{path.name}"
     record = ExecutionRecord(
@@ -102,30 +118,33 @@ def _import(
         started_ms=now_ms(),
         options={"format": known.name, "digest": digest},
     )
-    runs = _runs(tally.over(known.recordings(values)), record, key, path.stem, known.name)
+    runs = _runs(tally.over(known.recordings(source)), record, key, path.stem, known.name)
     first = next(runs, None)
     if first is None:
         raise AgentevalError(
-            "nothing in this file can be imported" + (f": {tally.words()}" if tally.skipped else ""),
+            "nothing in this file can be imported" + (f": {tally.words()}" if tally.words() else ""),
             where=str(path),
             mend=f"a file in the format {known.name} is {known.looks_like}",
         )
 
-    for unfinished in store.unfinished_imports(digest):
-        # Its process was killed half-way: what it left is of no use beside the whole.
-        store.delete_execution(unfinished).result()
-
     def progress(_: int) -> None:
         if on_progress is not None:
-            on_progress(file.tell(), size)
+            on_progress(source.done, source.size)
 
-    added = store.import_runs(
-        record, _chained(first, runs), digest=_key(known.name, digest), path=str(path), on_progress=progress
-    )
+    if dry_run:
+        added = 0
+        read = 1 + sum(1 for _ in runs)
+    else:
+        for unfinished in store.unfinished_imports(digest):
+            # Its process was killed half-way: what it left is of no use beside the whole.
+            store.delete_execution(unfinished).result()
+        read = added = store.import_runs(
+            record, chain([first], runs), digest=_key(known.name, digest), path=str(path), on_progress=progress
+        )
     return ImportReport(
-        execution_id=record.id,
+        execution_id="" if dry_run else record.id,
         format=known.name,
-        read=added + sum(tally.skipped.values()),
+        read=read + sum(tally.skipped.values()),
         added=added,
         skipped=tuple(tally.skipped.most_common()),
         notes=tuple(tally.notes),
@@ -136,9 +155,9 @@ def _import(
 def _runs(
     recordings: Iterable[Recording], record: ExecutionRecord, key: str, suite: str, source: str
 ) -> Iterator[tuple[PlannedRun, RunEnded]]:
-    taken: dict[str, set[int]] = {}
-    for position, one in enumerate(recordings):
-        repetitions = taken.setdefault(one.test_id, set())
+    taken: dict[tuple[str, str], set[int]] = {}
+    for position, one in enumerate(map(_kept, recordings)):
+        repetitions = taken.setdefault((one.test_id, one.variation), set())
         repetition = one.repetition
         if repetition is None or repetition in repetitions:
             repetition = max(repetitions, default=0) + 1
@@ -151,12 +170,19 @@ def _runs(
             suite_name=suite,
             test_id=one.test_id,
             test_name=one.test_name or one.test_id,
+            variation=one.variation,
             repetition=repetition,
             agent=one.agent or f"recorded ({source})",
             prompt=one.prompt,
             variables=one.variables,
         )
         yield planned, _ended(planned.id, one)
+
+
+def _kept(one: Recording) -> Recording:
+    """The recording as it may be stored: foreign JSON has numbers and depths that nothing else takes."""
+    calls = tuple([replace(call, arguments=finite(call.arguments)) for call in one.transcript.tool_calls])
+    return replace(one, variables=finite(one.variables), transcript=replace(one.transcript, tool_calls=calls))
 
 
 def _ended(run_id: str, one: Recording) -> RunEnded:
@@ -197,7 +223,8 @@ class _Tally:
             if one.counts:
                 self.skipped[one.reason] += 1
             elif len(self.notes) < 20:
-                self.notes.append(f"line {one.line}: {one.reason}")
+                place = one.place or (f"line {one.line}" if one.line else "")
+                self.notes.append(f"{place}: {one.reason}" if place else one.reason)
 
     def words(self) -> str:
         return "; ".join(f"{count} x {reason}" for reason, count in self.skipped.most_common(3))
@@ -218,10 +245,3 @@ def _key(format_name: str, digest: str) -> str:
 def _already(store: Store, execution_id: str, format_name: str) -> ImportReport:
     row = store.execution(execution_id)
     return ImportReport(execution_id, format_name, read=row.runs, added=0, already=True)
-
-
-def _chained(
-    first: tuple[PlannedRun, RunEnded], rest: Iterator[tuple[PlannedRun, RunEnded]]
-) -> Iterator[tuple[PlannedRun, RunEnded]]:
-    yield first
-    yield from rest

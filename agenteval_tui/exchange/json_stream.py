@@ -18,6 +18,7 @@ LARGEST = 64_000_000
 _CHUNK = 1 << 16
 _DECODER = json.JSONDecoder(strict=False)
 _OUTSIDE = re.compile(r'["\[\]{},]')
+_IN_STRING = re.compile(r'["\\]')
 _INSIDE = re.compile(r'["\\\n]')
 _LITERALS = ("true", "false", "null", "NaN", "-Infinity", "Infinity")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -57,7 +58,7 @@ def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST)
     A list at the top level is opened: its elements are the values. Everything else at the top level is a value.
     A value that can't be read gives `Broken`, and reading goes on behind it where its end can be found.
     """
-    text = _Text(file, chunk)
+    text = Text(file, chunk)
     number = 0
     container = 0
     while text.next_char():
@@ -71,14 +72,14 @@ def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST)
         line = text.line
         try:
             yield Item(text.value(largest), number, line)
-        except _UnreadableError as error:
+        except Unreadable as error:
             yield Broken(error.reason, number, line, error.cut_off)
             text.skip_to_next_top_value()
     if text.replaced:
         yield Broken("bytes that are not UTF-8 were replaced by \ufffd", number, text.line, note=True)
 
 
-def _elements(text: _Text, number: int, container: int, largest: int) -> Iterator[Item | Broken]:
+def _elements(text: Text, number: int, container: int, largest: int) -> Iterator[Item | Broken]:
     text.step()
     while True:
         char = text.next_char()
@@ -95,7 +96,7 @@ def _elements(text: _Text, number: int, container: int, largest: int) -> Iterato
         line = text.line
         try:
             yield Item(text.value(largest), number, line, container)
-        except _UnreadableError as error:
+        except Unreadable as error:
             yield Broken(error.reason, number, line, error.cut_off, container=container)
             if error.cut_off or not text.skip_element():
                 if not error.cut_off:
@@ -104,20 +105,23 @@ def _elements(text: _Text, number: int, container: int, largest: int) -> Iterato
                 return
 
 
-class _UnreadableError(Exception):
+class Unreadable(Exception):  # noqa: N818  (part of the API)
+    """Text that is no JSON value, or ends in the middle of one (`cut_off`)."""
+
     def __init__(self, reason: str, *, cut_off: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.cut_off = cut_off
 
 
-class _Text:
+class Text:
     """A window of decoded text that moves over the file. `line` is that of the current position."""
 
     def __init__(self, file: IO[bytes], chunk: int) -> None:
         self._file = file
         self._chunk = chunk
         self._pending = b""
+        self._wide: codecs.IncrementalDecoder | None = None
         self._text = ""
         self._at = 0
         self._ended = False
@@ -142,18 +146,54 @@ class _Text:
         """Take one character."""
         self._move_to(self._at + 1)
 
+    def take_small(self, window: int) -> tuple[bool, Any]:
+        """(True, the value at the current position) if it ends within `window` characters; else nothing is taken.
+
+        Raises `Unreadable` when it is nested so deep that it can't be decoded.
+        """
+        while len(self._text) - self._at < window and self._read(self._chunk):
+            pass
+        try:
+            value, end = _DECODER.raw_decode(self._text, self._at)
+        except RecursionError:
+            raise Unreadable("nested too deep") from None
+        except ValueError:
+            return False, None
+        if not self._ended and end > len(self._text) - 3 and isinstance(value, (int, float)):
+            return False, None
+        self._move_to(end)
+        return True, value
+
+    def skip_string(self) -> None:
+        """Move behind the string that begins here, however long it is. Raises `Unreadable`."""
+        self.step()
+        while True:
+            match = _IN_STRING.search(self._text, self._at)
+            if match is None:
+                self._move_to(len(self._text))
+                if not self._read(self._chunk):
+                    raise Unreadable("the file ends in the middle of it", cut_off=True)
+                continue
+            self._move_to(match.end())
+            if match.group() == '"':
+                return
+            while self._at >= len(self._text):
+                if not self._read(self._chunk):
+                    raise Unreadable("the file ends in the middle of it", cut_off=True)
+            self.step()
+
     def value(self, largest: int) -> Any:
-        """The JSON value at the current position. Raises `_UnreadableError` and stays where it is."""
+        """The JSON value at the current position. Raises `Unreadable` and stays where it is."""
         while True:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if self._ended and self._is_cut_off(error):
-                    raise _UnreadableError("the file ends in the middle of it", cut_off=True) from None
+                    raise Unreadable("the file ends in the middle of it", cut_off=True) from None
                 if self._ended or not self._may_go_on(error):
-                    raise _UnreadableError(f"not valid JSON: {error.msg}") from None
+                    raise Unreadable(f"not valid JSON: {error.msg}") from None
             except (ValueError, RecursionError) as error:
-                raise _UnreadableError(f"not readable: {error}") from None
+                raise Unreadable(f"not readable: {error}") from None
             else:
                 # At the window's end a number may go on: "1" could be the beginning of "1e+5".
                 if self._ended or end <= len(self._text) - 3 or not isinstance(value, (int, float)):
@@ -161,7 +201,7 @@ class _Text:
                     return value
             have = len(self._text) - self._at
             if have > largest:
-                raise _UnreadableError(f"larger than {largest:,} characters")
+                raise Unreadable(f"larger than {largest:,} characters")
             self._read(max(self._chunk, have))  # doubling: the work stays proportional to the length
 
     def skip_element(self) -> bool:
@@ -232,16 +272,26 @@ class _Text:
     def _read(self, size: int) -> bool:
         """Add `size` bytes to the window and drop what is behind; False at the end of the file."""
         while not self._ended:
-            data = self._pending + (raw := self._file.read(size))
-            self._ended = not raw
-            try:
-                new, used = codecs.utf_8_decode(data, "strict", self._ended)
-            except UnicodeDecodeError:
-                self.replaced = True
-                new, used = codecs.utf_8_decode(data, "replace", self._ended)
-            self._pending = data[used:]
+            new = self._decoded(self._file.read(size))
             if new:
                 self._text = self._text[self._at :] + new
                 self._at = 0
                 return True
         return False
+
+    def _decoded(self, raw: bytes) -> str:
+        """The text of the next bytes: UTF-8, or UTF-16 with a byte order mark, as some shells write it."""
+        first = not self._text and not self._at and not self._pending and self.line == 1
+        self._ended = not raw
+        if self._wide is None and first and raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            self._wide = codecs.getincrementaldecoder("utf-16")("replace")
+        if self._wide is not None:
+            return self._wide.decode(raw, self._ended)
+        data = self._pending + raw
+        try:
+            new, used = codecs.utf_8_decode(data, "strict", self._ended)
+        except UnicodeDecodeError:
+            self.replaced = True
+            new, used = codecs.utf_8_decode(data, "replace", self._ended)
+        self._pending = data[used:]
+        return new

@@ -1,19 +1,26 @@
-"""OpenAI chat messages: one conversation, a list of them, or one a line; also this project's own transcripts."""
+"""Chat messages: one conversation, a list of them, or one a line; also this project's own transcripts.
+
+OpenAI's and those of other libraries (`message_dialects`).
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from agenteval_tui.exchange.foreign_usage import usage_from
 from agenteval_tui.exchange.json_stream import Broken, Item
-from agenteval_tui.exchange.recorded import Recording, Skipped, first_user_text
+from agenteval_tui.exchange.message_dialects import is_message, transcript_of
+from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import from_json
+from agenteval_tui.transcripts.model import Transcript, Usage
 
 NAME = "openai"
 LOOKS_LIKE = (
-    "OpenAI chat messages: a list of objects with `role`, an object with `messages`, or a list or lines of those"
+    "chat messages of OpenAI, Anthropic, LangChain, pydantic-ai: a list of objects with `role`, an object with "
+    "`messages`, or a list or lines of those"
 )
 
 _IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
@@ -22,8 +29,8 @@ _IDS = ("test_id", "test", "task_id", "custom_id", "id", "name")
 def fits(value: Any) -> bool:
     """Whether a value of the file is a message, a list of messages, or an object with `messages`."""
     if isinstance(value, list):
-        return bool(value) and _is_message(value[0])
-    return _is_message(value) or (isinstance(value, Mapping) and isinstance(value.get("messages"), list))
+        return bool(value) and is_message(value[0])
+    return is_message(value) or (isinstance(value, Mapping) and isinstance(value.get("messages"), list))
 
 
 def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
@@ -38,7 +45,7 @@ def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
         if lists.begun and one.container != lists.container and not (isinstance(one, Broken) and one.note):
             number += 1
             yield lists.conversation(number)
-        if isinstance(one, Item) and one.container is not None and _is_message(one.value):
+        if isinstance(one, Item) and one.container is not None and is_message(one.value):
             lists.add(one.container, one.value, one.line)
         elif isinstance(one, Broken):
             skipped = Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
@@ -87,31 +94,43 @@ class _MessageList:
         return found
 
 
-def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("role"), str) and "messages" not in value
-
-
 def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
     if not fits(value):
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
+    about = value if isinstance(value, Mapping) else {}
     try:
-        transcript = from_json(value)
+        transcript = _transcript(value)
     except AgentevalError as error:
         return Skipped(error.what, line)
     if not any(message.role == "assistant" for message in transcript.messages) and transcript.error is None:
         return Skipped("the agent says nothing in it (no message with the role `assistant`)", line)
-    about = value if isinstance(value, Mapping) else {}
     name = _name_of(about) or f"conversation {number}"
-    repetition = about.get("repetition")
-    counts = isinstance(repetition, int) and not isinstance(repetition, bool) and repetition >= 1
     return Recording(
-        test_id=_as_id(name) or f"conversation-{number}",
+        test_id=as_id(name),
         test_name=name,
         transcript=transcript,
-        repetition=repetition if counts else None,
+        repetition=as_repetition(about.get("repetition")),
         prompt=first_user_text(transcript),
-        agent=transcript.model or _text(about.get("model")),
+        agent=transcript.model,
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
+    )
+
+
+def _transcript(value: Any) -> Transcript:
+    """A conversation: our own form as it is; else its messages, with the model, usage and answer beside them."""
+    if isinstance(value, list):
+        return transcript_of(value)
+    if "version" in value:
+        return from_json(value)
+    transcript = transcript_of(value["messages"], system=value.get("system"))
+    final, model, finish = value.get("final_output"), value.get("model"), value.get("finish_reason")
+    usage = usage_from(value.get("usage"))
+    return replace(
+        transcript,
+        final_output=final if isinstance(final, str) else transcript.final_output,
+        model=model if isinstance(model, str) and model else transcript.model,
+        finish_reason=finish if isinstance(finish, str) and finish else transcript.finish_reason,
+        usage=transcript.usage if usage == Usage() else usage,
     )
 
 
@@ -121,12 +140,3 @@ def _name_of(about: Mapping[str, Any]) -> str:
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
             return str(value).strip()
     return ""
-
-
-def _as_id(name: str) -> str:
-    """A test's id: letters, digits, "-", "_" and "."; what else there is becomes "-"."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:200]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,8 @@ class Recording:
     """What one run left behind in another tool's file.
 
     `test_id` and `repetition` (from 1) say what was repeated; None: count the runs of the test. `results` are the
-    foreign verdicts, kept as criterion results; none: the run has no verdict yet.
+    foreign verdicts, kept as criterion results; none: the run has no verdict yet. `variation`: which of several agents
+    or configurations did the same test.
     """
 
     test_id: str
@@ -26,18 +28,34 @@ class Recording:
     agent: str = ""
     variables: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[CriterionResult, ...] = ()
+    variation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it."""
+    """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it.
+
+    `place` says where in words; "": at `line`, where that is known (from 1).
+    """
 
     reason: str
-    line: int
+    line: int = 0
     cut_off: bool = False
     counts: bool = True  # False: a note on the file, not a value that was left out
+    place: str = ""
 
 
 def first_user_text(transcript: Transcript) -> str:
     """What the agent was asked first; "" when nobody asked."""
     return next((message.content for message in transcript.messages if message.role == "user"), "")
+
+
+def as_id(name: str) -> str:
+    """A test's id: letters, digits, "-", "_" and "."; what else there is becomes "-"."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.")[:200] or "unnamed"
+
+
+def as_repetition(value: Any) -> int | None:
+    """A repetition's number, from 1; None when `value` is none."""
+    counts = isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
+    return value if counts else None

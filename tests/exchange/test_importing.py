@@ -176,8 +176,6 @@ def test_a_conversation_with_a_hole_is_not_judged(store: Store, tmp_path: Path) 
     [
         ("", "nothing in this file"),
         ("# A heading\n", "can be read as JSON (line 1"),
-        ('{"evalId": "x", "results": {}}', "promptfoo"),
-        ('{"simulations": [], "tasks": []}', "tau2-bench"),
         ('[{"a": 1, "b": 2}]', "the keys 'a', 'b'"),
         ("[1, 2]", "a number"),
         ("[]", "nothing in this file"),
@@ -191,6 +189,22 @@ def test_other_files_are_refused_in_words(store: Store, tmp_path: Path, text: st
     assert said in str(caught.value)
     assert str(tmp_path / "x.json") in str(caught.value)
     assert "`messages`" in caught.value.mend
+    assert store.counts().executions == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"evalId": "x", "results": {}}', "promptfoo"),
+        ('{"simulations": [], "tasks": []}', "tau2-bench"),
+        ('{"version": 2, "eval": {"task": "t"}, "samples": []}', "no samples in this log"),
+        ('{"resourceSpans": []}', "otel"),
+    ],
+)
+def test_files_of_known_formats_with_nothing_in_them_say_so(store: Store, tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(AgentevalError, match="nothing in this file can be imported") as caught:
+        import_file(write(tmp_path / "x.json", text), store)
+    assert said in str(caught.value)
     assert store.counts().executions == 0
 
 

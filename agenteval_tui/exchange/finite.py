@@ -1,0 +1,33 @@
+"""Foreign values as they may be kept: numbers that JSON has no word for are texts, and nothing is too deep."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+DEEPEST = 200
+"""Levels of objects and lists that stay; what is deeper is kept as its JSON text."""
+
+
+def finite(value: Any, depth: int = 0) -> Any:
+    """`value` with "NaN", "Infinity" for such numbers, and texts for what lies deeper than `DEEPEST` levels."""
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Mapping | list | tuple):
+        if depth >= DEEPEST:
+            return _text(value)
+        if isinstance(value, Mapping):
+            return {str(key): finite(one, depth + 1) for key, one in value.items()}
+        return [finite(one, depth + 1) for one in value]
+    return value
+
+
+def _text(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (RecursionError, ValueError, TypeError):
+        return "[nested too deep]"

@@ -1,0 +1,310 @@
+"""One sample of an Inspect log, in one of its epochs, as a recorded run.
+
+Read as a stream: the events of a sample (each with all messages up to it) and its pools are many times as large as
+what is kept of it, the messages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agenteval_tui.exchange.foreign_usage import added, moment_ms, number, usage_from
+from agenteval_tui.exchange.inspect_scores import results_of
+from agenteval_tui.exchange.json_reader import JsonReader
+from agenteval_tui.exchange.message_dialects import plain_text
+from agenteval_tui.exchange.recorded import Recording, as_id, as_repetition, first_user_text
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
+
+ATTACHED = 32_000_000
+"""Characters of attachments that are kept when they stand before the messages that use them."""
+
+_LARGEST_METADATA = 20_000
+_WHOLE = frozenset({
+    "id", "epoch", "input", "choices", "target", "scores", "score", "error", "limit", "total_time", "working_time",
+    "started_at", "model_usage", "metadata",
+})  # fmt: skip
+_PREFIXES = ("attachment://", "tc://")
+_MEDIA = frozenset({"image", "audio", "video", "document", "data"})
+
+
+@dataclass(slots=True)
+class _Event:
+    """What is kept of a model's turn or a tool's call."""
+
+    name: str
+    call_id: str | None
+    started: float | None
+    duration: float | None
+    failed: bool
+
+
+@dataclass(slots=True)
+class _Sample:
+    """What is kept of a sample."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    messages: list[Any] = field(default_factory=list)
+    events: list[_Event] = field(default_factory=list)
+    attachments: dict[str, str] = field(default_factory=dict)
+    output: dict[str, Any] = field(default_factory=dict)
+    seen_messages: bool = False
+
+
+def sample_identity(reader: JsonReader) -> tuple[str, int]:
+    """(id, epoch) of the sample that begins here; everything else of it is skipped."""
+    identity: dict[str, Any] = {}
+    for key in reader.members():
+        if key in ("id", "epoch"):
+            identity[key] = reader.value()
+    return plain_text(identity.get("id")), as_repetition(identity.get("epoch")) or 1
+
+
+def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> Recording:
+    """The sample that begins here. `header`: the log's `eval`.
+
+    Raises `Unreadable` (the text can't be read) and `AgentevalError` (it is no sample).
+    """
+    sample = _Sample()
+    for key in reader.members():
+        if key in _WHOLE:
+            fits, value = reader.small()
+            if fits:
+                sample.fields[key] = value
+        elif key == "messages":
+            sample.seen_messages = True
+            for _ in reader.elements():
+                sample.messages.append(_without_media(reader.value()))
+        elif key == "output":
+            _read_output(reader, sample)
+        elif key == "events":
+            _read_events(reader, sample)
+        elif key == "attachments":
+            _read_attachments(reader, sample)
+        elif key == "transcript":  # before 2025: events and attachments stood in it
+            for inner in reader.members():
+                if inner == "events":
+                    _read_events(reader, sample)
+                elif inner == "content":
+                    _read_attachments(reader, sample)
+    return _recording(sample, header)
+
+
+def _read_output(reader: JsonReader, sample: _Sample) -> None:
+    for key in reader.members():
+        if key in ("model", "choices", "completion", "error"):
+            fits, value = reader.small()
+            if fits:
+                sample.output[key] = value
+
+
+def _read_events(reader: JsonReader, sample: _Sample) -> None:
+    for _ in reader.elements():
+        fits, event = reader.small()
+        kind = event.get("event") if fits and isinstance(event, Mapping) else None
+        if kind not in ("tool", "model"):
+            continue
+        started = moment_ms(event.get("timestamp"))
+        ended = moment_ms(event.get("completed"))
+        working = number(event.get("working_time"))
+        duration = ended - started if started is not None and ended is not None else None
+        if duration is None and working is not None:
+            duration = working * 1000
+        failed = bool(event.get("error")) or bool(event.get("failed"))
+        called = event.get("function") if kind == "tool" else event.get("model")
+        call_id = event.get("id") if kind == "tool" and isinstance(event.get("id"), str) else None
+        sample.events.append(_Event(plain_text(called) or str(kind), call_id, started, duration, failed))
+
+
+def _read_attachments(reader: JsonReader, sample: _Sample) -> None:
+    wanted = _references([sample.fields, sample.messages, sample.output])
+    room = ATTACHED
+    for key in reader.members():
+        if key in wanted or not sample.seen_messages:
+            value = reader.value()
+            if isinstance(value, str) and (key in wanted or len(value) <= room):
+                sample.attachments[key] = value
+                room -= 0 if key in wanted else len(value)
+
+
+def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
+    fields = sample.fields
+    sample_id = plain_text(fields.get("id"))
+    if not sample_id.strip() or (not sample.messages and not sample.output and "input" not in fields):
+        raise AgentevalError("no sample: it has neither an id nor messages")
+    if sample.attachments:
+        fields = _resolved(fields, sample.attachments)
+        sample.messages = _resolved(sample.messages, sample.attachments)
+        sample.output = _resolved(sample.output, sample.attachments)
+    transcript = _transcript(sample, fields, header)
+    prompt = fields.get("input")
+    return Recording(
+        test_id=as_id(sample_id),
+        test_name=sample_id,
+        transcript=transcript,
+        repetition=as_repetition(fields.get("epoch")),
+        prompt=prompt if isinstance(prompt, str) else first_user_text(transcript),
+        agent=plain_text(header.get("model")),
+        variables=_variables(fields),
+        results=results_of(fields.get("scores"), fields.get("score"), header),
+    )
+
+
+def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str, Any]) -> Transcript:
+    choices = sample.output.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    messages = sample.messages
+    if not messages:  # the conversation was not kept: what was asked and what was answered is all there is
+        given = fields.get("input")
+        messages = list(given) if isinstance(given, list) else [{"role": "user", "content": plain_text(given)}]
+        messages += [choice["message"]] if isinstance(choice.get("message"), Mapping) else []
+    transcript = from_openai_messages([_as_openai(one) for one in messages])
+    calls = list(transcript.tool_calls)
+    parse_errors = [error for one in messages for error in _parse_errors(one)]
+    if len(parse_errors) == len(calls):
+        for index, error in enumerate(parse_errors):
+            if error:
+                calls[index] = replace(calls[index], arguments=error, malformed=True)
+    base = _beginning(sample, fields)
+    by_id = {one.call_id: one for one in sample.events if one.call_id}
+    for index, call in enumerate(calls):
+        event = by_id.get(call.id)
+        if event is not None:
+            started = None if event.started is None or base is None else max(0.0, event.started - base)
+            status: CallStatus = "error" if event.failed else call.status
+            calls[index] = replace(call, started_ms=started, duration_ms=event.duration, status=status)
+    completion = sample.output.get("completion")
+    error, limit = fields.get("error"), fields.get("limit")
+    finish = plain_text(choice.get("stop_reason"))
+    if isinstance(limit, Mapping) and limit.get("type"):
+        finish = f"limit: {plain_text(limit['type'])}"
+    return replace(
+        transcript,
+        tool_calls=tuple(calls),
+        timing=_timing(sample, fields, base),
+        usage=_usage(fields.get("model_usage")),
+        model=plain_text(sample.output.get("model") or header.get("model")),
+        finish_reason=finish,
+        final_output=completion if isinstance(completion, str) and completion else transcript.final_output,
+        error=None if not error else RunError("inspect", _error_text(error)),
+    )
+
+
+def _as_openai(one: Any) -> dict[str, Any]:
+    """One of Inspect's messages as an OpenAI chat message."""
+    if not isinstance(one, Mapping) or not isinstance(one.get("role"), str):
+        raise AgentevalError("a message of it has no role")
+    content, thoughts = one.get("content"), []
+    if isinstance(content, list):
+        thoughts = [_thought(part) for part in content if _kind(part) == "reasoning"]
+        content = [part for part in content if _kind(part) != "reasoning"]
+    made: dict[str, Any] = {"role": one["role"], "content": content}
+    if isinstance(one.get("reasoning"), str):  # as it was before 2025
+        thoughts.append(one["reasoning"])
+    if any(thoughts):
+        made["reasoning"] = "\n\n".join(text for text in thoughts if text)
+    if isinstance(one.get("tool_calls"), list):
+        made["tool_calls"] = [
+            {"id": call.get("id"), "function": {"name": call.get("function"), "arguments": call.get("arguments")}}
+            for call in one["tool_calls"]
+            if isinstance(call, Mapping) and isinstance(call.get("function"), str)
+        ]
+    if one["role"] == "tool":
+        error = one.get("error", one.get("tool_error"))
+        said = error.get("message") if isinstance(error, Mapping) else error
+        made["content"] = content_text(content) or plain_text(said)
+        made |= {"tool_call_id": one.get("tool_call_id"), "is_error": bool(error)}
+        if isinstance(one.get("function"), str):
+            made["name"] = one["function"]
+    return made
+
+
+def _parse_errors(one: Any) -> list[str]:
+    calls = one.get("tool_calls") if isinstance(one, Mapping) else None
+    found = [call for call in calls or () if isinstance(call, Mapping) and isinstance(call.get("function"), str)]
+    return [plain_text(call.get("parse_error")) for call in found]
+
+
+def _thought(part: Mapping[str, Any]) -> str:
+    if part.get("redacted"):
+        return plain_text(part.get("summary")) or "[redacted]"
+    return plain_text(part.get("reasoning") or part.get("summary"))
+
+
+def _beginning(sample: _Sample, fields: Mapping[str, Any]) -> float | None:
+    moments = [moment_ms(fields.get("started_at")), *(event.started for event in sample.events)]
+    return min((one for one in moments if one is not None), default=None)
+
+
+def _timing(sample: _Sample, fields: Mapping[str, Any], base: float | None) -> Timing:
+    total = number(fields.get("total_time"))
+    steps = tuple(
+        Step(event.name, max(0.0, event.started - base), event.duration)
+        for event in sample.events
+        if event.started is not None and base is not None and event.duration is not None
+    )
+    return Timing(total_ms=None if total is None else total * 1000, steps=steps)
+
+
+def _usage(models: Any) -> Usage:
+    usage = Usage()
+    for one in models.values() if isinstance(models, Mapping) else ():
+        usage = added(usage, usage_from(one, input_excludes_cache=True))
+    return usage
+
+
+def _variables(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What the sample knows beside its input: the target as `expected_value`, choices, small metadata."""
+    target = fields.get("target")
+    if isinstance(target, list) and len(target) == 1:
+        target = target[0]
+    given = {"expected_value": target, "choices": fields.get("choices")}
+    metadata = fields.get("metadata")
+    if isinstance(metadata, Mapping) and metadata and len(json.dumps(metadata, default=str)) <= _LARGEST_METADATA:
+        given["metadata"] = metadata
+    return {key: value for key, value in given.items() if value not in (None, "", [])}
+
+
+def _error_text(error: Any) -> str:
+    said = error.get("message") if isinstance(error, Mapping) else error
+    return (plain_text(said).strip() or "the sample ended with an error")[:2000]
+
+
+def _kind(part: Any) -> str:
+    return plain_text(part.get("type")) if isinstance(part, Mapping) else ""
+
+
+def _without_media(message: Any) -> Any:
+    """The message with `[image]` for an image: nothing here shows it, and it may have megabytes."""
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(content, list):
+        return message
+    kept = [{"type": "text", "text": f"[{_kind(one)}]"} if _kind(one) in _MEDIA else one for one in content]
+    return {**message, "content": kept}
+
+
+def _references(value: Any) -> set[str]:
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            if one.startswith(_PREFIXES):
+                found.add(one.partition("://")[2])
+        elif isinstance(one, Mapping):
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+    return found
+
+
+def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return attachments.get(value.partition("://")[2], value) if value.startswith(_PREFIXES) else value
+    if isinstance(value, Mapping):
+        return {key: _resolved(one, attachments) for key, one in value.items()}
+    return [_resolved(one, attachments) for one in value] if isinstance(value, list) else value

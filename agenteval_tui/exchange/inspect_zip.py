@@ -1,0 +1,250 @@
+"""The members of an `.eval` file: a ZIP, packed by deflate or zstd, whole or cut off.
+
+Nothing is unpacked onto the disk: a member's name is a name and no path. Where the directory at the archive's end is
+missing, the members are found by their own headers, one after another.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+LARGEST_MEMBER = 4_000_000_000
+"""Bytes that are unpacked of one member. More is a bomb, or nothing that a person could look at."""
+
+_LOCAL = b"PK\x03\x04"
+_ZSTD = 93
+_CHUNK = 1 << 16
+_FRAMES = (b"\x28\xb5\x2f\xfd",)  # how a zstd frame begins; Inspect's members may have several
+
+
+class DamagedMember(Exception):  # noqa: N818  (says what it is)
+    """A member can't be unpacked (further); `cut_off`: the archive ends in it."""
+
+    def __init__(self, reason: str, *, cut_off: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.cut_off = cut_off
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file within the archive: its name, and how to open it."""
+
+    name: str
+    open: Callable[[], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The members by name, of equal names the last; `cut_off`: the archive has no end; `replaced`: equal names."""
+
+    members: dict[str, Member]
+    cut_off: bool = False
+    replaced: int = 0
+
+
+def open_archive(file: IO[bytes]) -> Archive:
+    """The archive in a seekable file. Raises `DamagedMember` when there is nothing in it."""
+    zipfile = _zipfile()
+    try:
+        opened = zipfile.ZipFile(file)
+        listed = opened.infolist()
+    except (zipfile.BadZipFile, ValueError, OSError, EOFError, struct.error, NotImplementedError):
+        return _recovered(file)
+    members = {
+        info.filename: Member(info.filename, lambda info=info: _Limited(_opened(zipfile, opened, info)))
+        for info in listed
+        if not info.is_dir()
+    }
+    return Archive(members, replaced=sum(not info.is_dir() for info in listed) - len(members))
+
+
+def _zipfile() -> Any:
+    """Python's zipfile; before 3.14 its backport, which knows zstd."""
+    if sys.version_info >= (3, 14):
+        import zipfile
+    else:
+        from backports.zstd import zipfile
+    return zipfile
+
+
+def _opened(zipfile: Any, archive: Any, info: Any) -> IO[bytes]:
+    try:
+        found: IO[bytes] = archive.open(info)
+    except NotImplementedError:
+        raise DamagedMember(f"packed by method {info.compress_type}, which can't be read") from None
+    except RuntimeError:
+        raise DamagedMember("it is encrypted") from None
+    except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error) as error:
+        raise DamagedMember(f"can't be unpacked: {error}") from None
+    return found
+
+
+class _Limited(io.RawIOBase):
+    """A member's bytes, as far as they may be; what breaks while unpacking is a `DamagedMember`."""
+
+    def __init__(self, inner: IO[bytes]) -> None:
+        self._inner = inner
+        self._left = LARGEST_MEMBER
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data = self._inner.read(_CHUNK if size < 0 else size)
+        except DamagedMember:
+            raise
+        except EOFError:
+            raise DamagedMember("the archive ends in the middle of it", cut_off=True) from None
+        except Exception as error:  # each way of packing has errors of its own
+            raise DamagedMember(f"can't be unpacked: {error}") from None
+        self._left -= len(data)
+        if self._left < 0:
+            raise DamagedMember(f"unpacks to more than {LARGEST_MEMBER:,} bytes")
+        return data
+
+    def close(self) -> None:
+        self._inner.close()
+        super().close()
+
+
+def _recovered(file: IO[bytes]) -> Archive:
+    """The members of an archive without its directory."""
+    members: dict[str, Member] = {}
+    found = 0
+    for name, start, method, size in _local_headers(file):
+        found += 1
+        members[name] = Member(
+            name, lambda at=start, by=method, size=size: _Limited(_unpacked(file, at, by, size))
+        )  # fmt: skip
+    if not members:
+        raise DamagedMember("it is no ZIP archive, or damaged from its beginning", cut_off=True)
+    return Archive(members, cut_off=True, replaced=found - len(members))
+
+
+def _local_headers(file: IO[bytes]) -> Iterator[tuple[str, int, int, int | None]]:
+    """(name, where its data begins, method, packed size or None) of each member, in order."""
+    at = 0
+    while (at := _next_header(file, at)) >= 0:
+        file.seek(at)
+        header = file.read(30)
+        if len(header) < 30:
+            return
+        flags, method = struct.unpack("<HH", header[6:10])
+        size: int | None = struct.unpack("<I", header[18:22])[0]
+        name_length, extra_length = struct.unpack("<HH", header[26:30])
+        name = file.read(name_length).decode("utf-8" if flags & 0x800 else "cp437", "replace")
+        extra = file.read(extra_length)
+        start = at + 30 + name_length + extra_length
+        if flags & 8:
+            size = None  # stands behind the data
+        elif size == 0xFFFFFFFF:
+            size = _wide_size(extra)
+        if not flags & 1 and not name.endswith("/"):
+            yield name, start, method, size
+        at = start + (size or 0)
+
+
+def _next_header(file: IO[bytes], at: int) -> int:
+    """Where the next local header begins, from `at` on; -1: nowhere."""
+    file.seek(at)
+    kept = b""
+    while block := file.read(_CHUNK):
+        data = kept + block
+        found = data.find(_LOCAL)
+        if found >= 0:
+            return at + found
+        kept = data[-3:]
+        at += len(data) - len(kept)
+    return -1
+
+
+def _wide_size(extra: bytes) -> int | None:
+    """The packed size in the ZIP64 part of a header; None without one."""
+    while len(extra) >= 4:
+        kind, length = struct.unpack("<HH", extra[:4])
+        if kind == 1 and length >= 16 and len(extra) >= 20:
+            size: int = struct.unpack("<Q", extra[12:20])[0]
+            return size
+        extra = extra[4 + length :]
+    return None
+
+
+def _unpacked(file: IO[bytes], start: int, method: int, size: int | None) -> Any:
+    if method == 0:
+        if size is None:
+            raise DamagedMember("nothing says where it ends")
+        unpack: Any = None
+    elif method == 8:
+        unpack = zlib.decompressobj(-15)
+    elif method == _ZSTD:
+        unpack = _zstd()
+    else:
+        raise DamagedMember(f"packed by method {method}, which can't be read")
+    return _Unpacking(file, start, size, unpack)
+
+
+def _zstd() -> Any:
+    if sys.version_info >= (3, 14):
+        from compression.zstd import ZstdDecompressor
+    else:
+        from backports.zstd import ZstdDecompressor
+    return ZstdDecompressor()
+
+
+class _Unpacking(io.RawIOBase):
+    """The bytes of a member that is found by its own header, in memory as large as a chunk."""
+
+    def __init__(self, file: IO[bytes], start: int, size: int | None, unpack: Any) -> None:
+        self._file, self._at, self._left, self._unpack = file, start, size, unpack
+        self._rest = b""
+        self._starved = False
+
+    def read(self, size: int = -1) -> bytes:
+        want = _CHUNK if size < 0 else size
+        while True:
+            if self._unpack is None:
+                return self._packed(want)
+            if self._unpack.eof and not self._next_frame():
+                return b""
+            data = self._more(want)
+            if data:
+                return data
+            if self._starved and not self._unpack.eof:
+                raise EOFError
+
+    def _more(self, want: int) -> bytes:
+        if isinstance(self._unpack, type(zlib.decompressobj())):
+            given = self._unpack.unconsumed_tail or self._packed(_CHUNK)
+            return bytes(self._unpack.decompress(given, want))
+        given = b""
+        if self._unpack.needs_input:
+            given = self._rest or self._packed(_CHUNK)
+            self._rest = b""
+        return bytes(self._unpack.decompress(given, want))
+
+    def _packed(self, want: int) -> bytes:
+        self._file.seek(self._at)
+        data = self._file.read(want if self._left is None else min(want, self._left))
+        self._starved = not data
+        if self._unpack is None and not data and self._left:
+            raise EOFError
+        self._at += len(data)
+        if self._left is not None:
+            self._left -= len(data)
+        return data
+
+    def _next_frame(self) -> bool:
+        if isinstance(self._unpack, type(zlib.decompressobj())):
+            return False
+        rest = self._unpack.unused_data
+        if len(rest) < 4:
+            rest += self._packed(_CHUNK)
+        if not rest.startswith(_FRAMES):
+            return False
+        self._unpack, self._rest = _zstd(), rest
+        return True

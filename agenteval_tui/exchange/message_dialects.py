@@ -1,0 +1,285 @@
+"""Conversations in the dialects of several libraries, as OpenAI chat messages.
+
+Told apart message by message: OpenAI chat messages and Responses items (OpenAI Agents), Anthropic's content blocks,
+LangChain's messages (`dumpd`, `messages_to_dict`), pydantic-ai's requests and responses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.exchange.foreign_usage import added, usage_from
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.model import Transcript, Usage
+
+LANGCHAIN_ROLES = {
+    "human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "system": "system", "developer": "system",
+    "tool": "tool", "function": "tool",
+}  # fmt: skip
+ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output"})
+CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_THOUGHTS = frozenset({"thinking", "reasoning", "redacted_thinking"})
+
+
+def is_message(value: Any) -> bool:
+    """Whether a value is a message (or an item of a conversation) in one of the dialects."""
+    return dialect_of(value) != ""
+
+
+def dialect_of(value: Any) -> str:
+    """ "openai", "anthropic", "responses", "langchain" or "pydantic-ai"; "" when it is no message."""
+    if not isinstance(value, Mapping) or "messages" in value:
+        return ""
+    if isinstance(value.get("role"), str):
+        return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
+    kind = value.get("type")
+    if kind in ITEMS and ("call_id" in value or kind == "reasoning"):
+        return "responses"
+    if _langchain_fields(value) is not None:
+        return "langchain"
+    if value.get("kind") in ("request", "response") and isinstance(value.get("parts"), list):
+        return "pydantic-ai"
+    return ""
+
+
+def transcript_of(messages: Iterable[Any], *, system: Any = None) -> Transcript:
+    """The transcript of a list of messages in any dialect; `system`: a system prompt that stands beside them.
+
+    Raises `AgentevalError` when an item is no message.
+    """
+    found = _Conversation()
+    if system:
+        found.say("system", content_text(system))
+    for number, one in enumerate(messages):
+        found.take(one, number)
+    transcript = from_openai_messages(found.messages)
+    return replace(transcript, usage=found.usage, model=found.model, finish_reason=found.finish_reason)
+
+
+class _Conversation:
+    """The OpenAI chat messages so far, and what was said of usage and model."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.usage = Usage()
+        self.model = ""
+        self.finish_reason = ""
+        self._thoughts = ""
+        self._instructed = ""
+
+    def say(self, role: str, content: str = "", **more: Any) -> dict[str, Any]:
+        message = {"role": role, "content": content, **more}
+        if role == "assistant" and self._thoughts:
+            message["reasoning"] = _joined(self._thoughts, message.get("reasoning", ""))
+            self._thoughts = ""
+        self.messages.append(message)
+        return message
+
+    def take(self, one: Any, number: int) -> None:
+        dialect = dialect_of(one)
+        if dialect == "openai":
+            self._openai(one)
+        elif dialect == "anthropic":
+            self._anthropic(one)
+        elif dialect == "responses":
+            self._item(one, number)
+        elif dialect == "langchain":
+            self._langchain(one)
+        elif dialect == "pydantic-ai":
+            self._pydantic_ai(one)
+        else:
+            raise AgentevalError(
+                f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
+            )
+
+    def _openai(self, one: Mapping[str, Any]) -> None:
+        thoughts = [_thought(block) for block in _blocks(one.get("content")) if block.get("type") in _THOUGHTS]
+        if thoughts:
+            rest = [block for block in one["content"] if not _typed(block, _THOUGHTS)]
+            one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
+        if one["role"] == "assistant" and self._thoughts:
+            one = {**one, "reasoning": _joined(self._thoughts, str(one.get("reasoning") or ""))}
+            self._thoughts = ""
+        self.messages.append(dict(one))
+
+    def _item(self, one: Mapping[str, Any], number: int) -> None:
+        kind = one["type"]
+        if kind == "reasoning":
+            parts = one.get("summary") or one.get("content") or ()
+            self._thoughts = _joined(self._thoughts, content_text(parts))
+        elif kind.endswith("_output"):
+            self.say("tool", content_text(one.get("output")), tool_call_id=one.get("call_id"))
+        else:
+            given = one.get("arguments", one.get("input"))
+            self._call(one.get("call_id") or f"call_{number}", one.get("name"), given)
+
+    def _call(self, call_id: Any, name: Any, arguments: Any) -> None:
+        if not self.messages or self.messages[-1]["role"] != "assistant":
+            self.say("assistant")
+        self.messages[-1].setdefault("tool_calls", []).append(_function(call_id, name, arguments))
+
+    def _anthropic(self, one: Mapping[str, Any]) -> None:
+        role = one["role"]
+        texts: list[str] = []
+        thoughts: list[str] = []
+        calls: list[dict[str, Any]] = []
+
+        def flush() -> None:
+            if texts or thoughts or calls:
+                more: dict[str, Any] = {"reasoning": _joined(*thoughts)} if thoughts else {}
+                self.say(role, "".join(texts), **more, **({"tool_calls": list(calls)} if calls else {}))
+            texts.clear()
+            thoughts.clear()
+            calls.clear()
+
+        for block in _blocks(one.get("content")):
+            kind = str(block.get("type", ""))
+            if kind in CALLS:
+                calls.append(_function(block.get("id"), block.get("name"), block.get("input")))
+            elif kind.endswith("tool_result"):
+                flush()
+                result = block.get("content")
+                self.say(
+                    "tool",
+                    content_text(result),
+                    tool_call_id=block.get("tool_use_id"),
+                    is_error=bool(block.get("is_error")),
+                )
+            elif kind in _THOUGHTS:
+                thoughts.append(_thought(block))
+            elif isinstance(block.get("text"), str):
+                texts.append(block["text"])
+            else:
+                texts.append(f"[{kind or 'part'}]")
+        flush()
+
+    def _langchain(self, one: Mapping[str, Any]) -> None:
+        fields = _langchain_fields(one)
+        assert fields is not None
+        role = LANGCHAIN_ROLES.get(str(fields.get("type")), str(fields.get("role") or "user"))
+        content = fields.get("content")
+        if isinstance(content, list):
+            thoughts = _joined(*(_thought(block) for block in _blocks(content) if block.get("type") in _THOUGHTS))
+            content = [block for block in content if not _typed(block, CALLS | _THOUGHTS)]
+        else:
+            thoughts = ""
+        calls = [
+            _function(call.get("id"), call.get("name"), call.get("args"))
+            for key in ("tool_calls", "invalid_tool_calls")
+            for call in _maps(fields.get(key))
+        ]
+        more: dict[str, Any] = {}
+        if calls:
+            more["tool_calls"] = calls
+        if thoughts:
+            more["reasoning"] = thoughts
+        if role == "tool":
+            more |= {"tool_call_id": fields.get("tool_call_id"), "is_error": fields.get("status") == "error"}
+        if isinstance(fields.get("name"), str):
+            more["name"] = fields["name"]
+        self.say(role, content_text(content), **more)
+        if role == "assistant":
+            about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
+            self.usage = added(self.usage, usage_from(fields.get("usage_metadata") or about.get("token_usage")))
+            self._of_model(about.get("model_name") or about.get("model"), about.get("finish_reason"))
+
+    def _pydantic_ai(self, one: Mapping[str, Any]) -> None:
+        instructions = one.get("instructions")
+        if isinstance(instructions, str) and instructions and instructions != self._instructed:
+            self._instructed = instructions
+            self.say("system", instructions)
+        if one["kind"] == "response":
+            self.usage = added(self.usage, usage_from(one.get("usage")))
+            self._of_model(one.get("model_name"), one.get("finish_reason"))
+            self._pydantic_response(_maps(one["parts"]))
+            return
+        for part in _maps(one["parts"]):
+            kind, content = part.get("part_kind"), content_text(part.get("content"))
+            if kind == "tool-return" or (kind == "retry-prompt" and part.get("tool_name")):
+                failed = kind == "retry-prompt" or part.get("outcome") in ("failed", "denied", "error")
+                self.say("tool", content, tool_call_id=part.get("tool_call_id"), is_error=failed)
+            else:
+                self.say("system" if kind == "system-prompt" else "user", content)
+
+    def _pydantic_response(self, parts: list[Mapping[str, Any]]) -> None:
+        message = self.say("assistant")
+        texts: list[str] = []
+        for part in parts:
+            kind = str(part.get("part_kind"))
+            if kind == "text":
+                texts.append(str(part.get("content") or ""))
+            elif kind == "thinking":
+                message["reasoning"] = _joined(message.get("reasoning", ""), str(part.get("content") or ""))
+            elif kind.endswith("tool-call"):
+                call = _function(part.get("tool_call_id"), part.get("tool_name"), part.get("args"))
+                message.setdefault("tool_calls", []).append(call)
+            elif kind.endswith("tool-return"):
+                self.say("tool", content_text(part.get("content")), tool_call_id=part.get("tool_call_id"))
+        message["content"] = "".join(texts)
+
+    def _of_model(self, model: Any, finish_reason: Any) -> None:
+        self.model = model if isinstance(model, str) and model else self.model
+        self.finish_reason = finish_reason if isinstance(finish_reason, str) else self.finish_reason
+
+
+def _function(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
+    return {
+        "id": call_id if isinstance(call_id, str) else None,
+        "function": {"name": name if isinstance(name, str) else "", "arguments": arguments},
+    }
+
+
+def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if value.get("lc") is not None and isinstance(value.get("kwargs"), Mapping):
+        fields: Mapping[str, Any] = value["kwargs"]
+        if "type" not in fields and isinstance(value.get("id"), list) and value["id"]:
+            name = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
+            fields = {**fields, "type": name}
+        return fields if "content" in fields else None
+    if value.get("type") not in LANGCHAIN_ROLES:
+        return None
+    if isinstance(value.get("data"), Mapping):
+        return {"type": value["type"], **value["data"]}
+    return value if "content" in value and "role" not in value else None
+
+
+def _is_anthropic(block: Mapping[str, Any]) -> bool:
+    kind = block.get("type")
+    return kind in CALLS or (isinstance(kind, str) and kind.endswith("tool_result")) or kind == "thinking"
+
+
+def _thought(block: Mapping[str, Any]) -> str:
+    for key in ("thinking", "reasoning", "summary", "text"):
+        found = block.get(key)
+        if found:
+            return found if isinstance(found, str) else content_text(found)
+    return ""
+
+
+def _typed(block: Any, kinds: frozenset[str]) -> bool:
+    return isinstance(block, Mapping) and block.get("type") in kinds
+
+
+def _blocks(content: Any) -> list[Mapping[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return _maps(content)
+
+
+def _maps(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def plain_text(value: Any) -> str:
+    """A value as text: a text as it is, everything else as JSON; "" for nothing."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

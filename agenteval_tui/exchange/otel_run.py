@@ -1,0 +1,268 @@
+"""The spans of one trace as a recorded run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.exchange.foreign_usage import added, number
+from agenteval_tui.exchange.message_dialects import plain_text
+from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
+from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.codec import content_text, from_openai_messages
+from agenteval_tui.transcripts.model import RunError, Step, Timing, ToolCall, Transcript, Usage
+
+SOURCE = "otel"
+_TOOL, _AGENTS = "execute_tool", ("invoke_agent", "create_agent", "invoke_workflow")
+_INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
+_INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
+_MOST = 10_000  # messages of the older, indexed form
+
+
+def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
+    """The run that a trace holds; `Skipped` when nothing was recorded of what was said."""
+    spans = sorted(spans, key=lambda one: (one["start"] is None, one["start"] or 0))
+    tools = [one for one in spans if _operation(one) == _TOOL]
+    agents = [one for one in spans if _operation(one) in _AGENTS]
+    models = [one for one in spans if one not in tools and one not in agents]
+    top = agents[0] if agents else spans[0]
+    try:
+        transcript = _conversation(_of_agent(models, agents, top), [top, *models], tools)
+    except AgentevalError as error:
+        return Skipped(error.what, place=f"trace {trace[:32]}")
+    if transcript is None:
+        return Skipped("what was said is not in the trace (capturing content was off)", place=f"trace {trace[:32]}")
+    about = top["attributes"]
+    name = plain_text(about.get("agenteval.test.id") or about.get("gen_ai.conversation.id")) or trace
+    agent = plain_text(about.get("gen_ai.agent.name") or about.get("agent_name"))
+    return Recording(
+        test_id=as_id(name),
+        test_name=plain_text(about.get("agenteval.test.name")) or name,
+        transcript=_measured(transcript, spans, models or [top], tools, top),
+        repetition=as_repetition(about.get("agenteval.run.repetition")),
+        prompt=first_user_text(transcript),
+        agent=agent or transcript.model,
+        variation=plain_text(about.get("agenteval.run.variation")),
+        results=tuple(_evaluation(one) for span in spans for one in span["evaluations"]),
+    )
+
+
+def _operation(span: Mapping[str, Any]) -> str:
+    told = plain_text(span["attributes"].get("gen_ai.operation.name"))
+    if told:
+        return told
+    return _TOOL if "gen_ai.tool.name" in span["attributes"] else ""
+
+
+def _of_agent(
+    models: list[Mapping[str, Any]], agents: list[Mapping[str, Any]], top: Mapping[str, Any]
+) -> list[Mapping[str, Any]]:
+    """The model's turns of the outermost agent: those of agents that it called are other conversations."""
+    inner = {one["id"] for one in agents if one is not top}
+    return [one for one in models if one["parent"] not in inner] or models
+
+
+def _conversation(
+    models: Sequence[Mapping[str, Any]], carriers: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+) -> Transcript | None:
+    """The longest conversation that a span tells: each turn's input holds all that came before."""
+    best: list[dict[str, Any]] = []
+    for span in (*[one for one in carriers if one not in models][:1], *models):
+        said = _said(span["attributes"])
+        if len(said) >= len(best):
+            best = said
+    if not best and tools:
+        calls = [
+            {
+                "id": tool["attributes"].get("gen_ai.tool.call.id"),
+                "function": {
+                    "name": plain_text(tool["attributes"].get("gen_ai.tool.name")) or tool["name"],
+                    "arguments": tool["attributes"].get("gen_ai.tool.call.arguments"),
+                },
+            }
+            for tool in tools
+        ]
+        best = [{"role": "assistant", "content": "", "tool_calls": calls}]
+    return from_openai_messages(best) if best else None
+
+
+def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = []
+    instructions = _decoded(attributes.get("gen_ai.system_instructions"))
+    if instructions:
+        texts = [one.get("content") if isinstance(one, Mapping) else one for one in instructions]
+        messages.append({"role": "system", "content": "\n".join(plain_text(one) for one in texts)})
+    whole = _decoded(attributes.get("pydantic_ai.all_messages"))
+    turns = [
+        *(_decoded(attributes.get("gen_ai.input.messages")) or whole),
+        *_decoded(attributes.get("gen_ai.output.messages")),
+    ]
+    for one in turns:
+        if isinstance(one, Mapping):
+            messages += _messages(one)
+    return messages if turns else _indexed(attributes)
+
+
+def _decoded(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return []
+    return value if isinstance(value, list) else []
+
+
+def _messages(one: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A message of the GenAI conventions as OpenAI's: what tools answered are messages of their own."""
+    role = plain_text(one.get("role")) or "user"
+    texts, thoughts, calls, answers = [], [], [], []
+    for part in one.get("parts") or ():
+        if not isinstance(part, Mapping):
+            continue
+        kind = part.get("type")
+        if kind == "tool_call":
+            calls.append({
+                "id": part.get("id"),
+                "function": {"name": plain_text(part.get("name")), "arguments": part.get("arguments")},
+            })  # fmt: skip
+        elif kind == "tool_call_response":
+            answer = part.get("response", part.get("result"))
+            answers.append({
+                "role": "tool", "content": content_text(answer), "tool_call_id": part.get("id"),
+                "is_error": part.get("is_error") is True,
+            })  # fmt: skip
+        elif kind in ("reasoning", "thinking"):
+            thoughts.append(plain_text(part.get("content")))
+        elif kind == "text":
+            texts.append(plain_text(part.get("content")))
+        else:
+            texts.append(f"[{plain_text(kind) or 'part'}]")
+    if "parts" not in one:
+        texts.append(content_text(one.get("content")))
+    made: dict[str, Any] = {"role": role, "content": "".join(texts)}
+    if isinstance(one.get("name"), str):
+        made["name"] = one["name"]
+    if thoughts:
+        made["reasoning"] = "\n\n".join(thoughts)
+    if calls:
+        made["tool_calls"] = calls
+    if role == "tool" and answers and not texts:
+        return answers
+    return [*answers, made] if texts or calls or thoughts or not answers else answers
+
+
+def _indexed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """`gen_ai.prompt.0.content` and so on, as instrumentations wrote before the conventions had messages."""
+    found: dict[tuple[bool, int], dict[str, Any]] = {}
+    for key, value in attributes.items():
+        match = _INDEXED.fullmatch(key)
+        if match is None or len(match.group(2)) > 5:
+            continue
+        kind, index, rest = match.groups()
+        message = found.setdefault((kind == "completion", int(index)), {"role": "", "content": "", "calls": {}})
+        call = _INDEXED_CALL.fullmatch(rest)
+        if call is not None and len(call.group(1)) <= 5:
+            message["calls"].setdefault(int(call.group(1)), {})[call.group(2)] = value
+        elif rest in ("role", "content", "tool_call_id"):
+            message[rest] = plain_text(value)
+    messages = []
+    for (answered, _), one in sorted(found.items())[:_MOST]:
+        calls = [
+            {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("arguments")}}
+            for _, call in sorted(one.pop("calls").items())
+        ]
+        one["role"] = one["role"] or ("assistant" if answered else "user")
+        messages.append({**one, "tool_calls": calls} if calls else one)
+    return messages
+
+
+def _measured(
+    transcript: Transcript,
+    spans: Sequence[Mapping[str, Any]],
+    models: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+    top: Mapping[str, Any],
+) -> Transcript:
+    """With times, usage, model, and how the trace ended."""
+    base = min((one["start"] for one in spans if one["start"] is not None), default=None)
+    ended = max((one["end"] for one in spans if one["end"] is not None), default=None)
+    by_id = {plain_text(one["attributes"].get("gen_ai.tool.call.id")): one for one in tools}
+    calls = [_timed(call, by_id.get(call.id), base) for call in transcript.tool_calls]
+    steps = tuple(
+        Step(one["name"], one["start"] - base, one["end"] - one["start"])
+        for one in (*models, *tools)
+        if base is not None and one["start"] is not None and one["end"] is not None
+    )
+    last = models[-1]["attributes"]
+    reasons = last.get("gen_ai.response.finish_reasons")
+    usage = Usage()
+    for one in models:
+        usage = added(usage, _usage(one["attributes"]))
+    if usage == Usage():
+        usage = _usage(top["attributes"])
+    first = number(models[0]["attributes"].get("gen_ai.server.time_to_first_token"))
+    return replace(
+        transcript,
+        tool_calls=tuple(calls),
+        timing=Timing(
+            first_token_ms=None if first is None else first * 1000,
+            total_ms=None if base is None or ended is None else max(0.0, ended - base),
+            steps=steps,
+        ),
+        usage=usage,
+        model=plain_text(last.get("gen_ai.response.model") or last.get("gen_ai.request.model")),
+        finish_reason=plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "",
+        error=_error(top) if top["failed"] else None,
+    )
+
+
+def _timed(call: ToolCall, span: Mapping[str, Any] | None, base: float | None) -> ToolCall:
+    if span is None:
+        return call
+    result = call.result
+    if result is None and "gen_ai.tool.call.result" in span["attributes"]:
+        result = content_text(span["attributes"]["gen_ai.tool.call.result"])
+    started, ended = span["start"], span["end"]
+    return replace(
+        call,
+        result=result,
+        status="error" if span["failed"] else "ok" if result is not None else call.status,
+        started_ms=None if started is None or base is None else started - base,
+        duration_ms=None if started is None or ended is None else ended - started,
+    )
+
+
+def _usage(about: Mapping[str, Any]) -> Usage:
+    def whole(*keys: str) -> int | None:
+        found = next((value for key in keys if (value := number(about.get(key))) is not None), None)
+        return None if found is None or not 0 <= found < 2**63 else int(found)
+
+    return Usage(
+        whole("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "gen_ai.aggregated_usage.input_tokens"),
+        whole("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "gen_ai.aggregated_usage.output_tokens"),
+        whole("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens"),
+        whole("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
+        number(about.get("operation.cost") or about.get("gen_ai.usage.cost")),
+    )
+
+
+def _error(span: Mapping[str, Any]) -> RunError:
+    kind = plain_text(span["attributes"].get("error.type")) or SOURCE
+    return RunError(kind, span["said"] or "the trace ended with an error")
+
+
+def _evaluation(given: Mapping[str, Any]) -> CriterionResult:
+    """An evaluation that was recorded in the trace (`gen_ai.evaluation.result`)."""
+    score = number(given.get("gen_ai.evaluation.score.value"))
+    label = plain_text(given.get("gen_ai.evaluation.score.label"))
+    passed = {"pass": True, "passed": True, "fail": False, "failed": False}.get(label.casefold())
+    reason = plain_text(given.get("gen_ai.evaluation.explanation")) or label
+    name = plain_text(given.get("gen_ai.evaluation.name")) or "evaluation"
+    if score is not None and passed is None and not 0 <= score <= 1:
+        score, reason = None, f"score {score:g}; {reason}"
+    return foreign_result(f"{SOURCE} {name}", score=score, passed=passed, source=SOURCE, reason=reason)

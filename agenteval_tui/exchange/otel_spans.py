@@ -1,0 +1,169 @@
+"""OpenTelemetry's GenAI spans: OTLP JSON (a document, or one a line), and the spans that its SDK prints.
+
+A trace is a run: the conversation of its outermost agent, its tools' spans for times and failures. The spans of a
+trace may stand anywhere in a file, so they are brought together on the disk.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.exchange.foreign_usage import moment_ms, number
+from agenteval_tui.exchange.head import look
+from agenteval_tui.exchange.json_stream import Broken, Unreadable
+from agenteval_tui.exchange.message_dialects import plain_text
+from agenteval_tui.exchange.otel_run import recording_of
+from agenteval_tui.exchange.recorded import Recording, Skipped
+from agenteval_tui.exchange.source import Source
+from agenteval_tui.exchange.spool import Spool
+
+NAME = "otel"
+LOOKS_LIKE = "OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`"
+
+_KEPT = ("gen_ai.", "agenteval.", "pydantic_ai.all_messages", "operation.cost", "error.type", "llm.usage.")
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is an export of spans, or a span."""
+    if not isinstance(value, Mapping):
+        return False
+    if "resourceSpans" in value or "resource_spans" in value:
+        return True
+    context = value.get("context")
+    return isinstance(value.get("attributes"), Mapping) and isinstance(context, Mapping) and "trace_id" in context
+
+
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """The runs of all traces that have GenAI spans, in the order in which the traces begin in the file."""
+    with Spool() as spool:
+        others = 0
+        for one in _spans(source):
+            if isinstance(one, Skipped):
+                yield one
+                continue
+            if one["attributes"]:
+                spool.put(one["trace"], one)
+            else:
+                others += 1
+        if others:
+            yield Skipped(f"{others:,} spans are not about a model, an agent or its tools", counts=False)
+        for trace, spans in spool.groups():
+            yield recording_of(trace, spans)
+
+
+def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
+    first = next(iter(look(source).values), None)
+    if isinstance(first, Mapping) and "attributes" in first:
+        for one in source.values():
+            if isinstance(one, Broken):
+                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+            elif isinstance(one.value, Mapping):
+                yield _span(one.value)
+        return
+    reader = source.reader()
+    try:
+        while reader.kind():
+            if reader.kind() != "list":
+                yield from _export(reader)
+                continue
+            for _ in reader.elements():
+                yield from _export(reader)
+    except Unreadable as error:
+        yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+
+
+def _export(reader: Any) -> Iterator[dict[str, Any]]:
+    """The spans of one export; a large one is not held in memory."""
+    for key in reader.members():
+        if key not in ("resourceSpans", "resource_spans"):
+            continue
+        for _ in reader.elements():
+            for inner in reader.members():
+                if inner not in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+                    continue
+                for _ in reader.elements():
+                    for innermost in reader.members():
+                        if innermost != "spans":
+                            continue
+                        for _ in reader.elements():
+                            span = reader.value()
+                            if isinstance(span, Mapping):
+                                yield _span(span)
+
+
+def _span(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A span of either form, without what is not about a model, an agent or a tool."""
+    context = given["context"] if isinstance(given.get("context"), Mapping) else {}
+    status = given["status"] if isinstance(given.get("status"), Mapping) else {}
+    code = status.get("code", status.get("status_code"))
+    attributes = _attributes(given.get("attributes"))
+    evaluations = []
+    for event in given.get("events") or ():
+        if isinstance(event, Mapping):
+            inner = _attributes(event.get("attributes"))
+            if event.get("name") == "gen_ai.evaluation.result":
+                evaluations.append(inner)
+            else:
+                attributes = {**inner, **attributes}
+    return {
+        "trace": plain_text(given.get("traceId") or given.get("trace_id") or context.get("trace_id")),
+        "id": plain_text(given.get("spanId") or given.get("span_id") or context.get("span_id")),
+        "parent": plain_text(given.get("parentSpanId") or given.get("parent_span_id") or given.get("parent_id")),
+        "name": plain_text(given.get("name")),
+        "start": _moment(given, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
+        "end": _moment(given, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
+        "failed": code in (2, "STATUS_CODE_ERROR", "ERROR"),
+        "said": plain_text(status.get("message") or status.get("description")),
+        "attributes": attributes,
+        "evaluations": evaluations,
+    }
+
+
+def _moment(given: Mapping[str, Any], *keys: str) -> float | None:
+    """Milliseconds since 1970, of nanoseconds or of a date."""
+    for key in keys:
+        value = given.get(key)
+        if (key == "start_time" or key == "end_time") and (found := moment_ms(value)) is not None:
+            return found
+        if (nanoseconds := number(value)) is not None:
+            return nanoseconds / 1e6
+    return None
+
+
+def _attributes(given: Any) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        pairs = [(str(key), value) for key, value in given.items()]
+    elif isinstance(given, list):
+        pairs = [(str(one.get("key")), _value(one.get("value"))) for one in given if isinstance(one, Mapping)]
+    else:
+        return {}
+    return {key: value for key, value in pairs if key.startswith(_KEPT)}
+
+
+def _value(given: Any, depth: int = 0) -> Any:
+    """OTLP's AnyValue."""
+    if not isinstance(given, Mapping) or depth > 100:
+        return given
+    for key, value in given.items():
+        if key == "intValue":
+            return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
+        if key == "arrayValue":
+            inner = value.get("values") if isinstance(value, Mapping) else None
+            return [_value(one, depth + 1) for one in inner or ()]
+        if key == "kvlistValue":
+            inner = value.get("values") if isinstance(value, Mapping) else None
+            pairs = [one for one in inner or () if isinstance(one, Mapping)]
+            return {str(one.get("key")): _value(one.get("value"), depth + 1) for one in pairs}
+        if key == "bytesValue":
+            return _bytes(value)
+        return value
+    return None
+
+
+def _bytes(value: Any) -> str:
+    try:
+        return base64.b64decode(value).decode("utf-8", "replace")
+    except (ValueError, TypeError):
+        return plain_text(value)

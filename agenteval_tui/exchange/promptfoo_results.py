@@ -1,0 +1,236 @@
+"""promptfoo's results: `{evalId, results: {prompts, results: [...]}, config}`, or a result a line.
+
+Rows of one test are its repetitions: promptfoo numbers each repetition as a test of its own, so a test is told by its
+description, variables and assertions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agenteval_tui.exchange import promptfoo_config
+from agenteval_tui.exchange.foreign_tests import FoundTests
+from agenteval_tui.exchange.foreign_usage import number, usage_from
+from agenteval_tui.exchange.head import look
+from agenteval_tui.exchange.json_stream import Broken, Unreadable
+from agenteval_tui.exchange.message_dialects import is_message, plain_text, transcript_of
+from agenteval_tui.exchange.recorded import Recording, Skipped, as_id
+from agenteval_tui.exchange.source import Source
+from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import RunError, Timing, Transcript
+
+NAME = "promptfoo"
+LOOKS_LIKE = "promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`"
+
+_ERROR = 2  # promptfoo's failureReason: the provider broke; 1 is a failed assertion
+
+
+def fits(value: Any) -> bool:
+    """Whether a file's first value is promptfoo's results, or one of them."""
+    if not isinstance(value, Mapping):
+        return False
+    results = value.get("results")
+    inner = isinstance(results, Mapping) and ("evalId" in value or "results" in results or "stats" in results)
+    return inner or ("testIdx" in value and "testCase" in value)
+
+
+def recordings(source: Source) -> Iterator[Recording | Skipped]:
+    """The rows that ran, each a run."""
+    names = _Names()
+    first = next(iter(look(source).values), None)
+    if isinstance(first, Mapping) and "testCase" in first:
+        for one in source.values():
+            if isinstance(one, Broken):
+                yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
+            else:
+                yield _row(one.value, names, one.line)
+        return
+    reader = source.reader()
+    try:
+        for key in reader.members():
+            if key != "results":
+                continue
+            for inner in reader.members():
+                if inner == "prompts":
+                    fits_here, prompts = reader.small()
+                    names.learn(prompts if fits_here else None)
+                elif inner == "results":
+                    for _ in reader.elements():
+                        line = reader.line
+                        yield _row(reader.value(), names, line)
+    except Unreadable as error:
+        yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+
+
+def tests(source: Source) -> FoundTests:
+    """The tests of the configuration that stands in the results."""
+    found: Any = None
+    reader = source.reader()
+    try:
+        for key in reader.members():
+            if key == "config":
+                found = reader.value()
+    except Unreadable:
+        found = None
+    if not isinstance(found, Mapping):
+        raise AgentevalError("these results hold no configuration to take tests from", where=str(source.path))
+    return promptfoo_config.tests_of(found, source.path.parent)
+
+
+class _Names:
+    """Ids of tests and names of variations, which promptfoo has none of."""
+
+    def __init__(self) -> None:
+        self._tests: dict[str, str] = {}
+        self._taken: Counter[str] = Counter()
+        self._prompts: Counter[str] = Counter()
+        self._variations: int | None = None
+
+    def learn(self, prompts: Any) -> None:
+        """From the columns of the results: how many variations there are, and which need their prompt's number."""
+        if isinstance(prompts, list):
+            self._variations = len(prompts)
+            self._prompts = Counter(plain_text(one.get("provider")) for one in prompts if isinstance(one, Mapping))
+
+    def test(self, case: Mapping[str, Any], variables: Mapping[str, Any]) -> tuple[str, str]:
+        """(id, name) of a test."""
+        told = plain_text(case.get("description"))
+        name = told or ", ".join(f"{key}={plain_text(value)}" for key, value in variables.items()) or "test"
+        identity = json.dumps([told, variables, case.get("assert")], sort_keys=True, default=str)
+        digest = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
+        if digest not in self._tests:
+            base = as_id(name.lower())[:60].strip("-.") or "test"
+            self._taken[base] += 1
+            self._tests[digest] = base if self._taken[base] == 1 else f"{base}-{self._taken[base]}"
+        return self._tests[digest], name[:200]
+
+    def variation(self, row: Mapping[str, Any]) -> str:
+        """The provider, where there are several; with the prompt's number where it had several."""
+        provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
+        label = plain_text(provider.get("label") or provider.get("id") or row.get("provider"))
+        if self._variations == 1:
+            return ""
+        several = self._prompts[label] > 1 or self._prompts[plain_text(provider.get("id"))] > 1
+        return f"{label} / prompt {row.get('promptIdx', 0)}" if several else label
+
+
+def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
+    if not isinstance(row, Mapping) or not isinstance(row.get("testCase"), Mapping):
+        return Skipped("no result: it has no `testCase`", line)
+    case = row["testCase"]
+    given = row.get("vars", case.get("vars"))
+    variables = (
+        {key: one for key, one in given.items() if not key.startswith("_")} if isinstance(given, Mapping) else {}
+    )
+    test_id, test_name = names.test(case, variables)
+    provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
+    agent = plain_text(provider.get("label") or provider.get("id") or row.get("provider"))
+    try:
+        transcript = _transcript(row, plain_text(provider.get("id")) or agent)
+    except AgentevalError as error:
+        return Skipped(error.what, line)
+    prompt = row["prompt"] if isinstance(row.get("prompt"), Mapping) else {}
+    return Recording(
+        test_id=test_id,
+        test_name=test_name,
+        transcript=transcript,
+        prompt=plain_text(prompt.get("raw")),
+        agent=agent,
+        variables=variables,
+        results=() if transcript.error is not None else _verdicts(row),
+        variation=names.variation(row),
+    )
+
+
+def _transcript(row: Mapping[str, Any], model: str) -> Transcript:
+    response = row["response"] if isinstance(row.get("response"), Mapping) else {}
+    prompt = row["prompt"] if isinstance(row.get("prompt"), Mapping) else {}
+    messages = [*_asked(plain_text(prompt.get("raw"))), *_answered(response.get("output"))]
+    transcript = transcript_of(messages)
+    error = row.get("error") or response.get("error")
+    broke = row.get("failureReason") == _ERROR or ("failureReason" not in row and not response.get("output") and error)
+    latency = number(row.get("latencyMs"))
+    usage = usage_from(row.get("tokenUsage") or response.get("tokenUsage"))
+    cost = number(row.get("cost"))
+    return replace(
+        transcript,
+        usage=replace(usage, cost=cost if cost is not None else usage.cost),
+        timing=Timing(total_ms=latency),
+        model=model,
+        finish_reason=plain_text(response.get("finishReason")),
+        error=RunError(NAME, (plain_text(error).splitlines() or ["the provider gave an error"])[0][:1000])
+        if broke
+        else None,
+    )
+
+
+def _asked(raw: str) -> list[Any]:
+    """The prompt: a conversation where it is JSON of one, else what a user says."""
+    if raw.lstrip().startswith("["):
+        try:
+            found = json.loads(raw)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, list) and found and all(is_message(one) for one in found):
+            return found
+    return [{"role": "user", "content": raw}] if raw else []
+
+
+def _answered(output: Any) -> list[Any]:
+    if is_message(output):
+        return [output]
+    calls = output.get("tool_calls") if isinstance(output, Mapping) else output
+    if isinstance(calls, list) and calls and all(isinstance(one, Mapping) and "function" in one for one in calls):
+        content = output.get("content") if isinstance(output, Mapping) else ""
+        return [{"role": "assistant", "content": plain_text(content), "tool_calls": calls}]
+    return [] if output is None else [{"role": "assistant", "content": plain_text(output)}]
+
+
+def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
+    """A result for each assertion. Where they alone would say something else than promptfoo did (a threshold over
+    all of them, a function of its own), promptfoo's verdict decides and they are for information."""
+    grading = row["gradingResult"] if isinstance(row.get("gradingResult"), Mapping) else {}
+    parts = [one for one in grading.get("componentResults") or () if isinstance(one, Mapping)]
+    success = row.get("success")
+    whole = success if isinstance(success, bool) else grading.get("pass")
+    taken: Counter[str] = Counter()
+    found = [_verdict(one, taken) for one in parts]
+    passed = all(one.outcome is Outcome.PASSED for one in found if one.severity == "error")
+    if found and (not isinstance(whole, bool) or passed == whole):
+        return tuple(found)
+    if not isinstance(whole, bool) or (not found and not grading):
+        return tuple(found)
+    if not found and grading.get("reason") == "No assertions":
+        return ()
+    score = number(row.get("score", grading.get("score")))
+    said = plain_text(grading.get("reason") or row.get("error"))[:1000]
+    over = foreign_result(f"{NAME} verdict", score=score, passed=whole, source=NAME, reason=said)
+    return (over, *(replace(one, severity="info") for one in found))
+
+
+def _verdict(part: Mapping[str, Any], taken: Counter[str]) -> CriterionResult:
+    assertion = part["assertion"] if isinstance(part.get("assertion"), Mapping) else {}
+    name = f"{NAME} {plain_text(assertion.get('metric') or assertion.get('type')) or 'assertion'}"
+    taken[name] += 1
+    if taken[name] > 1:
+        name = f"{name} {taken[name]}"
+    passed = part.get("pass")
+    result = foreign_result(
+        name,
+        score=number(part.get("score")),
+        passed=passed if isinstance(passed, bool) else None,
+        source=NAME,
+        reason=plain_text(part.get("reason"))[:1000],
+    )
+    weight = number(assertion.get("weight"))
+    if weight is not None and weight >= 0:
+        # promptfoo lets an assertion of weight 0 never fail.
+        result = replace(result, weight=weight, severity="error" if weight else "info")
+    return result
