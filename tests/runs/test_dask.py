@@ -13,10 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+
+from distributed import Client
 
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import start
@@ -175,6 +178,11 @@ def job(tmp_path: Path, store: Store, cluster: Cluster) -> Job:
     return Job(tmp_path, store, cluster.address)
 
 
+def marks(dask_scheduler: Any) -> int:
+    """How many marks of begun tasks the scheduler holds."""
+    return len(dask_scheduler.extensions["events"]._events)
+
+
 async def eventually(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(60):
         while not condition():
@@ -196,6 +204,8 @@ async def test_the_runs_of_a_worker_that_is_killed_go_to_others(job: Job, cluste
     ended = await asyncio.wait_for(running, 60)
 
     assert ended.status == "finished"
+    async with Client(job.address, asynchronous=True) as client:  # type: ignore[no-untyped-call]
+        assert await client.run_on_scheduler(marks) == 0
     assert Counter(one.run for one in events if isinstance(one, Graded)).most_common(1)[0][1] == 1
     job.store.flush()
     rows = job.store.runs_of_execution(engine.plan.execution_id)

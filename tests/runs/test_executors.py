@@ -159,9 +159,11 @@ def test_messages_in_order_are_the_answer() -> None:
     inbox.put(said(0))
     inbox.put(said(0, TextDelta("a")))
     assert inbox.taken() == [TextDelta("a")]
+    assert not inbox.closing
     inbox.put(said(1, Done()))
+    assert (inbox.closing, inbox.whole) == (True, False)
     inbox.put(said(2, end=True))
-    assert not inbox.ended
+    assert (inbox.closing, inbox.whole, inbox.ended) == (True, True, False)
     assert inbox.taken() == [Done()]
     assert inbox.ended
 

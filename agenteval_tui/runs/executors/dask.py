@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 """For the first connection, and for coming back when it broke."""
 WORKERS_S = 10.0
+FREE_S = 1.0
 PACKAGE = "agenteval_tui"
 """As it is imported: older libraries look for `__version__` in it, newer ones for the installed package."""
 _HERE = ("replay",)
@@ -112,20 +113,28 @@ class DaskExecutor:
         whole = False
         try:
             while True:
-                for event in inbox.taken():
+                if inbox.closing:
+                    # The scheduler must know that the worker is free before the next task is sent, or that one may
+                    # be put behind another that takes long. Whoever gets the last event does not come back for more.
+                    await asyncio.wait({watching}, timeout=FREE_S)
+                    whole = inbox.whole
+                events = inbox.taken()
+                for event in events:
                     yield event
+                if events:
+                    continue  # more may have come meanwhile
                 if inbox.ended or inbox.lost or watching.done():
                     break
                 await inbox.news()
             if inbox.ended:
-                whole = True
                 return
             if inbox.lost:
                 yield _worker_lost(inbox.worker)
                 return
-            for event in await self._rest(future, inbox):
+            rest = await self._rest(future, inbox)
+            whole = future.status == "finished"
+            for event in rest:
                 yield event
-            whole = True
         finally:
             self._inboxes.pop(name, None)
             watching.cancel()

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from agenteval_tui.agents.interface import AgentEvent
+from agenteval_tui.agents.interface import AgentEvent, Done, Failed
 from agenteval_tui.runs.executors.wire import read_event
 
 
@@ -26,6 +26,16 @@ class Inbox:
         self._whole = False
         self._broken = False
         self._news = asyncio.Event()
+
+    @property
+    def whole(self) -> bool:
+        """True when all events have come, whether they were taken or not."""
+        return self._whole
+
+    @property
+    def closing(self) -> bool:
+        """True when the agent's last event is to be taken."""
+        return bool(self._waiting) and isinstance(self._waiting[-1], Done | Failed)
 
     @property
     def ended(self) -> bool:
