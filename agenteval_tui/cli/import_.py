@@ -1,76 +1,187 @@
-"""`agenteval import`: recordings of other tools become executions in the history."""
+"""`agenteval import`: recordings of other tools become executions in the history, their tests become suites."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+_ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
+_MOST = 10_000  # files of a folder
 
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "format_name", metavar="NAME", help="openai or tau-bench; without it the file tells.")
+@click.option("--format", "format_name", metavar="NAME", help="The files' format; without it their content tells.")
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write the tests in the file into this suite, which must not be there yet; - prints it.",
+)
+@click.option("--dry-run", is_flag=True, help="Read everything and say what would be imported; change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON list.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, files: tuple[Path, ...], format_name: str | None, as_json: bool) -> int:
-    """Import FILES: OpenAI chat messages (JSON, JSONL) or tau-bench results.
+def command(
+    invocation: Invocation,
+    files: tuple[Path, ...],
+    format_name: str | None,
+    to: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Import FILES, or the files in a folder, of other tools.
+
+    Runs: Inspect logs (.eval, .json), promptfoo results, tau-bench, tau2-bench, LangSmith runs, OpenTelemetry GenAI
+    spans (OTLP JSON), messages of OpenAI, Anthropic, LangChain, pydantic-ai. Tests (with --to): promptfoo
+    configurations, pydantic-evals and LangSmith datasets, Power UI test cases.
 
     Each file becomes one execution; another tool's verdict is kept as a criterion result. The same file a second time
     adds nothing. What can't be read is left out, counted, and the reason said.
     """
-    from agenteval_tui.exchange.importing import ImportReport, import_file
-
-    reports: list[tuple[Path, ImportReport]] = []
+    paths = list(_files(files))
+    alone = len(paths) == 1 and not files[0].is_dir()
+    if to is not None:
+        if not alone:
+            raise AgentevalError("--to takes the tests of one file", mend="name one file for each --to")
+        return _tests(invocation, paths[0][0], format_name, to, dry_run)
+    done: list[dict[str, Any]] = []
     with invocation.store() as store:
-        for path in files:
-
-            def progress(done: int, size: int, name: str = path.name) -> None:
-                invocation.err.status(f"{name}: {100 * done // max(size, 1)} %")
-
-            report = import_file(path, store, format=format_name, on_progress=progress)
-            invocation.err.status("")
-            reports.append((path, report))
-            if not as_json:
-                _print(invocation.out, path, report)
+        for path, found in paths:
+            try:
+                done.append(_one(invocation, store, path, format_name, dry_run, as_json))
+            except AgentevalError as error:
+                if alone:
+                    raise
+                done.append(_data(path, None, str(error), dry_run))
+                if not as_json and not found:
+                    invocation.err.line(("agenteval: ", "bad"), str(error))
+                elif not as_json:
+                    invocation.out.line((f"{path}: not imported: ", "dim"), error.what)
     if as_json:
-        invocation.out.json([_data(path, report) for path, report in reports])
+        invocation.out.json(done)
+    named = {path for path, found in paths if not found}
+    if not any(one["error"] is None for one in done):
+        if any(path.is_dir() for path in files) and not as_json:
+            raise AgentevalError("no file in it can be imported", where=", ".join(map(str, files)))
+        return 2
+    return 2 if any(one["error"] is not None and Path(one["file"]) in named for one in done) else 0
+
+
+def _files(given: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
+    """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format."""
+    for path in given:
+        if not path.is_dir():
+            yield path, False
+            continue
+        found = 0
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                if name.lower().endswith(_ENDINGS) and not name.startswith("."):
+                    found += 1
+                    if found > _MOST:
+                        raise AgentevalError(
+                            f"there are more than {_MOST:,} files in this folder", where=str(path), mend="name parts"
+                        )
+                    yield Path(folder, name), True
+        if not found:
+            raise AgentevalError(f"no file in this folder ends with {', '.join(_ENDINGS)}", where=str(path))
+
+
+def _one(
+    invocation: Invocation, store: Store, path: Path, format_name: str | None, dry_run: bool, as_json: bool
+) -> dict[str, Any]:
+    from agenteval_tui.exchange.importing import import_file
+
+    def progress(done: int, size: int) -> None:
+        invocation.err.status(f"{path.name}: {min(100, 100 * done // max(size, 1))} %")
+
+    try:
+        report = import_file(path, store, format=format_name, dry_run=dry_run, on_progress=progress)
+    finally:
+        invocation.err.status("")
+    if not as_json:
+        _print(invocation.out, path, report, dry_run)
+    return _data(path, report, None, dry_run)
+
+
+def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path, dry_run: bool) -> int:
+    from agenteval_tui.exchange.detect import detect, format_named
+    from agenteval_tui.exchange.foreign_tests import suite_text
+    from agenteval_tui.exchange.importing import opened
+    from agenteval_tui.exchange.writing import write_pieces
+
+    known = format_named(format_name) if format_name else None
+    with opened(path) as source:
+        known = known or detect(source)
+        if known.tests is None:
+            raise AgentevalError(f"a file in the format {known.name} holds runs and no tests", where=str(path))
+        found = known.tests(source)
+        text = suite_text(found, source=path.name)
+    out = invocation.err if str(to) == "-" else invocation.out
+    if dry_run:
+        out.line(f"{path}: {known.name}, {plural(len(found.tests), 'test')}; nothing was written")
+    elif str(to) == "-":
+        for line in text.rstrip("\n").split("\n"):
+            invocation.out.line(line)
+    else:
+        write_pieces(to, [text])
+        out.line(f"{path}: {known.name}, {plural(len(found.tests), 'test')} written to {to}")
+    for one in found.skipped:
+        out.line(("  skipped ", "warn"), one)
+    for note in found.notes:
+        out.line(("  note ", "warn"), note)
     return 0
 
 
-def _print(out: Output, path: Path, report: Any) -> None:
+def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
     if report.already:
         out.line(
             f"{path}: imported before as execution {report.execution_id} with {plural(report.read, 'run')}; ",
             "nothing was added",
         )
         return
-    out.line(
-        f"{path}: {report.format}, {plural(report.read, 'run')} read, {report.added:,} added",
-        f" as execution {report.execution_id}",
-    )
+    if dry_run:
+        skipped = sum(count for _, count in report.skipped)
+        would = plural(report.read - skipped, "run")
+        out.line(f"{path}: {report.format}, {plural(report.read, 'run')} read; {would} would be added")
+    else:
+        out.line(
+            f"{path}: {report.format}, {plural(report.read, 'run')} read, {report.added:,} added",
+            f" as execution {report.execution_id}",
+        )
     for reason, count in report.skipped:
         out.line(("  skipped ", "warn"), f"{count:,}: {reason}")
     for note in report.notes:
         out.line(("  note ", "warn"), note)
     if report.cut_off:
-        out.line(("  the file is cut off: ", "warn"), "what stands before the cut is in the history")
-    out.line((f"  agenteval stats {report.execution_id[:10]}  agenteval show {report.execution_id[:10]}", "dim"))
+        out.line(("  the file is cut off: ", "warn"), "what stands before the cut can be read")
+    if not dry_run:
+        out.line((f"  agenteval stats {report.execution_id[:10]}  agenteval show {report.execution_id[:10]}", "dim"))
 
 
-def _data(path: Path, report: Any) -> dict[str, Any]:
+def _data(path: Path, report: Any, error: str | None, dry_run: bool) -> dict[str, Any]:
     return {
         "file": str(path),
-        "format": report.format,
-        "execution": report.execution_id,
-        "read": report.read,
-        "added": report.added,
-        "already": report.already,
-        "cut_off": report.cut_off,
-        "skipped": [{"reason": reason, "count": count} for reason, count in report.skipped],
-        "notes": list(report.notes),
+        "format": report.format if report else "",
+        "execution": report.execution_id if report else "",
+        "read": report.read if report else 0,
+        "added": report.added if report else 0,
+        "already": bool(report and report.already),
+        "cut_off": bool(report and report.cut_off),
+        "skipped": [{"reason": reason, "count": count} for reason, count in report.skipped] if report else [],
+        "notes": list(report.notes) if report else [],
+        "error": error,
+        "dry_run": dry_run,
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 from agenteval_tui.exchange.finite import finite
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.naming import ID, slug
+from agenteval_tui.suites.templates import is_template
 from agenteval_tui.suites.write_block import block_item
 from agenteval_tui.suites.write_scalar import double_quoted, plain
 from agenteval_tui.text.problems import AgentevalError
@@ -33,6 +32,13 @@ class FoundTests:
         """Say `text`, once."""
         if text not in self.notes and len(self.notes) < 100:
             self.notes.append(text)
+
+
+def literal_prompt(text: str) -> dict[str, Any]:
+    """The keys of a test that asks exactly `text`, also where that looks like a template."""
+    if is_template(text):
+        return {"prompt": "{{ prompt_text }}", "variables": {"prompt_text": text}}
+    return {"prompt": text}
 
 
 def by_hand(name: str, what: str) -> dict[str, Any]:
@@ -77,32 +83,6 @@ def suite_text(found: FoundTests, *, source: str) -> str:
         said = f"line {wrong.line}: {wrong.message}" if wrong is not None else "it can't be read"
         raise AgentevalError(f"the tests of this file make no valid suite: {said}", where=source)
     return text
-
-
-def write_new(path: Path, text: str, *, force: bool = False) -> None:
-    """Write a file that is not there yet, whole or not at all. Raises `AgentevalError`, also when it is there."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    try:
-        if path.is_dir():
-            raise AgentevalError("this is a folder", where=str(path), mend="name a file in it")
-        try:
-            with temporary.open("x", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            if force:
-                temporary.replace(path)
-            else:
-                os.link(temporary, path)  # fails where there is a file, also one that came this moment
-        finally:
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
-    except FileExistsError:
-        raise AgentevalError(
-            "there is a file of this name already, and it is not written over", where=str(path), mend="name another"
-        ) from None
-    except OSError as error:
-        raise AgentevalError(f"this file can't be written: {error.strerror or error}", where=str(path)) from None
 
 
 def _free_id(test: Mapping[str, Any], taken: set[str]) -> str:

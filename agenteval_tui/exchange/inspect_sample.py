@@ -166,9 +166,9 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     calls = list(transcript.tool_calls)
     parse_errors = [error for one in messages for error in _parse_errors(one)]
     if len(parse_errors) == len(calls):
-        for index, error in enumerate(parse_errors):
-            if error:
-                calls[index] = replace(calls[index], arguments=error, malformed=True)
+        for index, said in enumerate(parse_errors):
+            if said:
+                calls[index] = replace(calls[index], arguments=said, malformed=True)
     base = _beginning(sample, fields)
     by_id = {one.call_id: one for one in sample.events if one.call_id}
     for index, call in enumerate(calls):

@@ -12,6 +12,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any
 
 LARGEST_MEMBER = 4_000_000_000
@@ -58,11 +59,19 @@ def open_archive(file: IO[bytes]) -> Archive:
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, struct.error, NotImplementedError):
         return _recovered(file)
     members = {
-        info.filename: Member(info.filename, lambda info=info: _Limited(_opened(zipfile, opened, info)))
+        info.filename: Member(info.filename, partial(_member, zipfile, opened, info))
         for info in listed
         if not info.is_dir()
     }
     return Archive(members, replaced=sum(not info.is_dir() for info in listed) - len(members))
+
+
+def _member(zipfile: Any, archive: Any, info: Any) -> _Limited:
+    return _Limited(_opened(zipfile, archive, info))
+
+
+def _found(file: IO[bytes], start: int, method: int, size: int | None) -> _Limited:
+    return _Limited(_unpacked(file, start, method, size))
 
 
 def _zipfile() -> Any:
@@ -119,7 +128,7 @@ def _recovered(file: IO[bytes]) -> Archive:
     for name, start, method, size in _local_headers(file):
         found += 1
         members[name] = Member(
-            name, lambda at=start, by=method, size=size: _Limited(_unpacked(file, at, by, size))
+            name, partial(_found, file, start, method, size)
         )  # fmt: skip
     if not members:
         raise DamagedMember("it is no ZIP archive, or damaged from its beginning", cut_off=True)

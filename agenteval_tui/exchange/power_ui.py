@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.exchange.document import read_document
-from agenteval_tui.exchange.foreign_tests import FoundTests, by_hand
+from agenteval_tui.exchange.foreign_tests import FoundTests, by_hand, literal_prompt
 from agenteval_tui.exchange.foreign_usage import number
 from agenteval_tui.exchange.message_dialects import plain_text
 from agenteval_tui.exchange.source import Source
@@ -108,7 +108,7 @@ def _add(case: Mapping[str, Any], criteria: list[Mapping[str, Any]], found: Foun
     test: dict[str, Any] = {"name": name}
     if description := _text(_cell(case, "DESCRIPTION")).strip():
         test["description"] = description
-    test["prompt"] = prompt
+    test |= literal_prompt(prompt)
     context = _context(_cell(case, "CONTEXT"), name, found)
     if context:
         test["context"] = context

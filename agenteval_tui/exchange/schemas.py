@@ -374,6 +374,8 @@ IMPORTED = array(
             "cut_off": FLAG,
             "skipped": array(record({"reason": TEXT, "count": COUNT})),
             "notes": array(TEXT),
+            "error": {**or_null(TEXT), "description": "why nothing of this file was imported"},
+            "dry_run": {**FLAG, "description": "nothing was stored"},
         }
     )
 )

@@ -1,0 +1,207 @@
+"""Runs of the history in other tools' formats, written run by run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.exchange.finite import finite
+from agenteval_tui.exchange.otel_export import otlp_of
+from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.codec import to_json, to_openai_messages
+from agenteval_tui.transcripts.model import Transcript, last_answer
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run with all that is stored of it."""
+
+    row: RunRow
+    transcript: Transcript
+    results: tuple[CriterionResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A format to write: its name, what a file of it is, and the pieces of its text for runs, one after another."""
+
+    name: str
+    about: str
+    pieces: Callable[[Iterable[StoredRun]], Iterator[str]]
+
+
+def stored_runs(store: Store, rows: Iterable[RunRow]) -> Iterator[StoredRun]:
+    """The runs of `rows` that have a transcript."""
+    for row in rows:
+        yield StoredRun(row, store.transcript(row.id), store.results(row.id))
+
+
+def exporter_named(name: str) -> Exporter:
+    """The exporter of that name. Raises `AgentevalError`."""
+    if name not in EXPORTERS:
+        raise AgentevalError(f"there is no format {name!r} to export", mend=f"formats: {', '.join(EXPORTERS)}")
+    return EXPORTERS[name]
+
+
+def chat_messages(transcript: Transcript) -> list[dict[str, Any]]:
+    """OpenAI chat messages with what those have no place for: reasoning, and that a tool failed."""
+    messages = to_openai_messages(transcript)
+    for message, made in zip(transcript.messages, messages, strict=True):
+        if message.reasoning:
+            made["reasoning_content"] = message.reasoning
+        if message.tool_call is not None and transcript.tool_calls[message.tool_call].status == "error":
+            made["is_error"] = True
+    return messages
+
+
+def _about(run: StoredRun) -> dict[str, Any]:
+    row = run.row
+    about: dict[str, Any] = {"test_id": row.test_id, "name": row.test_name, "repetition": row.repetition}
+    if row.variation:
+        about["variation"] = row.variation
+    if row.variables:
+        about["variables"] = dict(row.variables)
+    return about
+
+
+def _line(value: Any) -> str:
+    text = json.dumps(finite(value), ensure_ascii=False)
+    # Lone surrogates have no UTF-8; JSON can still say them.
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _openai(runs: Iterable[StoredRun]) -> Iterator[str]:
+    for run in runs:
+        transcript = run.transcript
+        said: dict[str, Any] = {**_about(run), "messages": chat_messages(transcript)}
+        for key, value in (("model", transcript.model), ("finish_reason", transcript.finish_reason)):
+            if value:
+                said[key] = value
+        if transcript.final_output != last_answer(transcript.messages):
+            said["final_output"] = transcript.final_output
+        usage = transcript.usage
+        if usage.input_tokens is not None or usage.output_tokens is not None:
+            said["usage"] = {
+                "prompt_tokens": usage.input_tokens,
+                "completion_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens,
+                "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+                "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+                "cost": usage.cost,
+            }
+        said["outcome"] = run.row.status
+        yield _line(said) + "\n"
+
+
+def _agenteval(runs: Iterable[StoredRun]) -> Iterator[str]:
+    for run in runs:
+        yield _line({**to_json(run.transcript), **_about(run), "outcome": run.row.status}) + "\n"
+
+
+def _otel(runs: Iterable[StoredRun]) -> Iterator[str]:
+    for run in runs:
+        yield _line(otlp_of(run.row, run.transcript, run.results)) + "\n"
+
+
+def _tau_bench(runs: Iterable[StoredRun]) -> Iterator[str]:
+    yield from _listed(_tau_result(run) for run in runs)
+    yield "\n"
+
+
+def _tau_result(run: StoredRun) -> dict[str, Any]:
+    variables = run.row.variables
+    task = {
+        "user_id": variables.get("user_id"),
+        "actions": variables.get("expected_actions") or [],
+        "instruction": variables.get("instruction") or run.row.prompt_head,
+        "outputs": variables.get("outputs") or [],
+    }
+    info: dict[str, Any] = {"task": task}
+    if run.transcript.error is not None:
+        info["error"] = run.transcript.error.message
+    return {
+        "task_id": _task_id(run.row.test_id),
+        "trial": run.row.repetition - 1,
+        "reward": _reward(run),
+        "info": info,
+        "traj": chat_messages(run.transcript),
+    }
+
+
+def _tau2_bench(runs: Iterable[StoredRun]) -> Iterator[str]:
+    yield '{"info": {}, "tasks": [], "simulations": '
+    yield from _listed(_tau2_simulation(run) for run in runs)
+    yield "}\n"
+
+
+def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
+    messages = []
+    for message in chat_messages(run.transcript):
+        made = {key: value for key, value in message.items() if key not in ("tool_calls", "tool_call_id", "is_error")}
+        if "tool_calls" in message:
+            made["tool_calls"] = [
+                {"id": one["id"], "name": one["function"]["name"], "arguments": _object(one["function"]["arguments"])}
+                for one in message["tool_calls"]
+            ]
+        if message["role"] == "tool":
+            made |= {"id": message.get("tool_call_id"), "error": message.get("is_error", False)}
+        messages.append(made)
+    transcript = run.transcript
+    return {
+        "id": run.row.id,
+        "task_id": run.row.test_id,
+        "trial": run.row.repetition - 1,
+        "duration": None if transcript.timing.total_ms is None else transcript.timing.total_ms / 1000,
+        "termination_reason": "agent_error" if transcript.error is not None else transcript.finish_reason,
+        "agent_cost": transcript.usage.cost,
+        "reward_info": {"reward": _reward(run)},
+        "messages": messages,
+    }
+
+
+def _listed(values: Iterable[Any]) -> Iterator[str]:
+    before = "[\n"
+    for value in values:
+        yield before + _line(value)
+        before = ",\n"
+    yield "[]" if before == "[\n" else "\n]"
+
+
+def _task_id(test_id: str) -> int | str:
+    return int(test_id) if test_id.isascii() and test_id.isdecimal() and len(test_id) < 10 else test_id
+
+
+def _object(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _reward(run: StoredRun) -> float | None:
+    """The benchmark's own reward where the run came from there; else 1 for a pass, 0 for a failure."""
+    foreign = next((one for one in run.results if one.source in ("tau-bench", "tau2-bench")), None)
+    if foreign is not None:
+        return foreign.score
+    if run.row.status in ("passed", "failed"):
+        return 1.0 if run.row.status == "passed" else 0.0
+    return None
+
+
+EXPORTERS = {
+    one.name: one
+    for one in (
+        Exporter("openai", "OpenAI chat messages, a conversation a line (JSONL)", _openai),
+        Exporter("agenteval", "this program's own transcripts, one a line (JSONL)", _agenteval),
+        Exporter("otel", "OpenTelemetry GenAI spans, a trace a line (OTLP JSON)", _otel),
+        Exporter("tau-bench", "tau-bench results (a JSON list)", _tau_bench),
+        Exporter("tau2-bench", "tau2-bench results (one JSON object)", _tau2_bench),
+    )
+}
