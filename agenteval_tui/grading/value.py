@@ -20,13 +20,16 @@ class Value:
 
     def __init__(self, transcript: Transcript, text: str | Callable[[], str], spans: SpanMap | None = None) -> None:
         self.transcript = transcript
-        self._text = text
         self._spans = spans
+        if isinstance(text, str):
+            self.text = text
+        else:
+            self._made = text
 
     @cached_property
     def text(self) -> str:
         """The extracted text."""
-        return self._text if isinstance(self._text, str) else self._text()
+        return self._made()
 
     @cached_property
     def lower(self) -> str:

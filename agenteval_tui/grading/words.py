@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from json.encoder import encode_basestring
 from typing import Any
 
 SHOWN = 60
@@ -21,7 +22,7 @@ def quoted(text: str, limit: int = SHOWN) -> str:
     """`text` in quotation marks, line breaks as \\n, cut to `limit` characters with `…`."""
     if len(text) > limit:
         text = text[: limit - 1] + "…"
-    return _encode(text)
+    return encode_basestring(text)
 
 
 def shown(value: Any, limit: int = SHOWN) -> str:

@@ -1,4 +1,4 @@
-"""Transcripts and results as they lie in the file: compact JSON, compressed; and the words that search finds.
+"""Transcripts and results as they lie in the file: compact JSON, compressed where that pays; and what search finds.
 
 Both are written by position, not by name: half the bytes, and several times as fast to write and read as
 `transcripts.codec` and `grading.codec`, which stay the form for people and other programs. The first item is the
@@ -17,7 +17,28 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResul
 from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 _LAYOUT = 1
+_PLAIN = 400  # bytes; what is shorter is kept as it is: compressing it costs more time than it saves space
 _SMALL = 8192  # bytes
+# What most results say, for the compression to refer to: two thirds of the bytes, in less time. Never to be
+# changed: what was written with it can't be read without it.
+_WORDS = (
+    rb'["tool","name","id","message",null,"pending","error"],["system","user","assistant","tool_calls","arguments"'
+    rb'"the criterion is negated: nothing is configured: the metric checks nothing","skipped","needs_review","warning"'
+    rb'"the agent did not finish"ToolSequence","ToolUse","Latency","Cost","Regex","JsonSchema","JmesPath","Judge",'
+    rb'"NumberMatch","Similarity","value",1,0,0,0,""]]],"JsonResponse","ToolCall","Transcript","Reasoning",'
+    rb'" must not be in the text, but it is (lines and "the text does not contain any of ",'
+    rb'"the text does not begin with ","the text does not end with ","the text is not ","the text is empty",'
+    rb'"is not in the text; the nearest is '
+    rb'"not_contains_any[0]",true,"is not in the text",null,[],[],"ContainsNot"],["not_contains_any[1]",'
+    rb'"equals",true,"the text is ","Equals"]]],"starts_with",true,"the text begins with ","StartsWith"]]],'
+    rb'"ends_with",true,"the text ends with \","EndsWith"]]],"matches",false,"the text matches ","Matches"]]],'
+    rb'[1,[[["passed",1.0,"error",1.0,false,"TextResponse","failed",0.0,"error",1.0,false,"TextResponse","'
+    rb'[["message",1,0,"",[["TextMatch","TextMatch","failed",0.0,1.0,false,"the text does not contain \"'
+    rb'","",[["TextMatch","TextMatch","passed",1.0,1.0,false,"",[["contains_ignore_case",true,"the text contains '
+    rb'\" (line 1)","",""]],[],"Contains"],["contains_all[0]",true,"the text contains \"","",[["message",1,'
+    rb'""]],[],"Contains"]]],["TextMatch","TextMatch","passed",1.0,1.0,false,"",[["contains",true,'
+    rb'"the text contains \"'
+)
 
 # ASCII only: lone surrogates, which servers do send, survive as escapes.
 _encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
@@ -36,11 +57,25 @@ def json_text(value: Any) -> str:
 
 
 def _compress(data: bytes) -> bytes:
-    """zlib's format. Level 1 is within 10 % of level 6 here; a small window saves clearing memory, half of the time."""
+    """zlib's format, or `data` itself where it is short. Level 1 is within 10 % of level 6 here; a small window saves
+    clearing memory."""
+    if len(data) <= _PLAIN:
+        return data
     if len(data) > _SMALL:
         return zlib.compress(data, 1)
-    compressor = zlib.compressobj(1, zlib.DEFLATED, 13, 6)
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 13, 6, zlib.Z_DEFAULT_STRATEGY, _WORDS)
     return compressor.compress(data) + compressor.flush()
+
+
+def _decompress(data: bytes) -> bytes:
+    """What `_compress` was given. JSON begins with a bracket, and no stream of zlib does."""
+    if data[:1] == b"[":
+        return data
+    stream = zlib.decompressobj(zdict=_WORDS)
+    found = stream.decompress(data)
+    if not stream.eof:
+        raise zlib.error("incomplete or truncated stream")
+    return found
 
 
 def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
@@ -78,7 +113,7 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
 def unpack_transcript(data: bytes) -> Transcript:
     """The transcript that `pack_transcript` packed. Raises ValueError when the bytes are something else."""
     try:
-        layout, messages, calls, timing, usage, model, finish, final, error = json.loads(zlib.decompress(data))
+        layout, messages, calls, timing, usage, model, finish, final, error = json.loads(_decompress(data))
         if layout != _LAYOUT:
             raise ValueError(f"layout {layout} is not known")
         return Transcript(
@@ -119,7 +154,7 @@ def pack_results(results: Iterable[CriterionResult]) -> bytes:
 def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
     """The results that `pack_results` packed. Raises ValueError when the bytes are something else."""
     try:
-        layout, packed = json.loads(zlib.decompress(data))
+        layout, packed = json.loads(_decompress(data))
         if layout != _LAYOUT:
             raise ValueError(f"layout {layout} is not known")
         return tuple([_result(*parts) for parts in packed])

@@ -15,14 +15,18 @@ from typing import Any
 _SIZES = (64, 8, 1)
 
 
-def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Execute `statement` for all rows; `{rows}` in it stands for `VALUES (?, ...), ...`."""
+def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Execute `statement` for all rows; `{rows}` in it stands for `VALUES (?, ...), ...`. Where it ends in RETURNING,
+    gives what it returned, in any order."""
+    found: list[Any] = []
     position = 0
     for size in _SIZES:
         while len(rows) - position >= size:
             chunk = rows[position : position + size]
             position += size
-            connection.execute(_expanded(statement, size, len(chunk[0])), [value for row in chunk for value in row])
+            values = [value for row in chunk for value in row]
+            found += connection.execute(_expanded(statement, size, len(chunk[0])), values).fetchall()
+    return found
 
 
 def look_up(connection: sqlite3.Connection, statement: str, keys: Sequence[Any]) -> list[Any]:

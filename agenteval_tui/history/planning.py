@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from agenteval_tui.history.blobs import clean, json_text
-from agenteval_tui.history.bulk import write_rows
+from agenteval_tui.history.bulk import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.liveness import owner_name
 from agenteval_tui.history.rows import HEAD, ExecutionRecord, PlannedRun
@@ -94,9 +94,9 @@ def _add_runs(
     execution: int = found[0]
     suites: list[str] = json.loads(found[1])
     agents: list[str] = json.loads(found[2])
-    ids = _Known(connection)
+    tests, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
     rows = []
-    for run in runs:
+    for run, plan in zip(runs, plans, strict=True):
         _note(suites, run.suite_name)
         _note(agents, run.agent)
         rows.append(
@@ -104,8 +104,8 @@ def _add_runs(
                 clean(run.id),
                 execution,
                 run.position,
-                ids.test(run),
-                ids.plan(run),
+                tests[run.suite_key, run.test_id],
+                plan,
                 clean(run.variation),
                 run.row,
                 run.repetition,
@@ -128,71 +128,81 @@ def _add_runs(
     )
 
 
-class _Known:
-    """Ids of suites, tests, plans and criteria that this operation has met already."""
+def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dict[tuple[str, str], int]:
+    """The ids of the runs' tests, by suite key and test id; names are brought up to date."""
+    named = {(run.suite_key, run.test_id): run for run in runs}
+    suites = {clean(run.suite_key): clean(run.suite_name) for run in named.values()}
+    suite_ids = dict(
+        write_rows(
+            connection,
+            "INSERT INTO suites (key, name) {rows}"
+            " ON CONFLICT (key) DO UPDATE SET name = excluded.name RETURNING key, id",
+            list(suites.items()),
+        )
+    )
+    places = {key: (suite_ids[clean(key[0])], clean(key[1])) for key in named}
+    names = {places[key]: clean(run.test_name) for key, run in named.items()}
+    found = write_rows(
+        connection,
+        "INSERT INTO tests (suite, test_id, name) {rows}"
+        " ON CONFLICT (suite, test_id) DO UPDATE SET name = excluded.name RETURNING suite, test_id, id",
+        [(*place, name) for place, name in names.items()],
+    )
+    ids = {(suite, test): number for suite, test, number in found}
+    return {key: ids[place] for key, place in places.items()}
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._tests: dict[tuple[str, str], int] = {}
-        self._plans: dict[bytes, int] = {}
-        self._shared: dict[tuple[str, tuple[str, ...], tuple[str, ...]] | None, int] = {}
-        self._criteria: set[str] = set()
 
-    def test(self, run: PlannedRun) -> int:
-        """The id of the run's test; names are brought up to date."""
-        key = (run.suite_key, run.test_id)
-        if key not in self._tests:
-            suite = self._id(
-                "INSERT INTO suites (key, name) VALUES (?1, ?2)"
-                " ON CONFLICT (key) DO UPDATE SET name = excluded.name RETURNING id",
-                (clean(run.suite_key), clean(run.suite_name)),
-            )
-            self._tests[key] = self._id(
-                "INSERT INTO tests (suite, test_id, name) VALUES (?1, ?2, ?3)"
-                " ON CONFLICT (suite, test_id) DO UPDATE SET name = excluded.name RETURNING id",
-                (suite, clean(run.test_id), clean(run.test_name)),
-            )
-        return self._tests[key]
+def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> list[int]:
+    """For each run the id of what it has in common with other repetitions."""
+    shared: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bytes] = {}
+    tuples: dict[tuple[str, ...], str] = {}
+    new: dict[bytes, tuple[Any, ...]] = {}
+    criteria: dict[str, Mapping[str, Any] | None] = {}
+    digests = []
 
-    def plan(self, run: PlannedRun) -> int:
-        """The id of what the run has in common with other repetitions."""
-        shared = (run.prompt, run.tags, run.criteria) if not run.variables else None
-        if shared in self._shared:  # spares the JSON and the hash of most runs
-            return self._shared[shared]
-        number = self._plan(run)
-        if shared is not None:
-            self._shared[shared] = number
-        return number
+    def tuple_text(names: tuple[str, ...]) -> str:
+        found = tuples.get(names)
+        if found is None:
+            found = tuples[names] = json_text(names)
+        return found
 
-    def _plan(self, run: PlannedRun) -> int:
-        tags, variables, criteria = json_text(run.tags), json_text(dict(run.variables)), json_text(run.criteria)
-        parts = "\0".join((json_text(run.prompt), tags, variables, criteria))
-        digest = hashlib.sha256(parts.encode("ascii")).digest()[:16]
-        if digest not in self._plans:
-            for number, one in enumerate(run.criteria):
-                if one not in self._criteria:
-                    self._criteria.add(one)
-                    spec = json_text(dict(run.specs[number])) if number < len(run.specs) else None
-                    self._connection.execute(
-                        "INSERT INTO criteria (hash, spec, first_ms) VALUES (?1, ?2, ?3) ON CONFLICT (hash)"
-                        " DO UPDATE SET spec = excluded.spec WHERE criteria.spec IS NULL",
-                        (one, spec, now_ms()),
-                    )
-            prompt = clean(run.prompt)
-            found = self._connection.execute("SELECT id FROM plans WHERE hash = ?", (digest,)).fetchone()
-            self._plans[digest] = (
-                int(found[0])
-                if found
-                else self._id(
-                    "INSERT INTO plans (hash, prompt, prompt_head, tags, variables, criteria)"
-                    " VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
-                    (digest, prompt, prompt[:HEAD], tags, variables, criteria),
-                )
-            )
-        return self._plans[digest]
+    for run in runs:
+        key = (run.prompt, run.tags, run.criteria)
+        digest = shared.get(key) if not run.variables else None  # spares the JSON and the hash of most runs
+        if digest is None:
+            tags, wanted = tuple_text(run.tags), tuple_text(run.criteria)
+            variables = json_text(dict(run.variables)) if run.variables else "{}"
+            parts = "\0".join((json_text(run.prompt), tags, variables, wanted))
+            digest = hashlib.sha256(parts.encode("ascii")).digest()[:16]
+            if not run.variables:
+                shared[key] = digest
+            if digest not in new:
+                prompt = clean(run.prompt)
+                new[digest] = (digest, prompt, prompt[:HEAD], tags, variables, wanted)
+                for number, one in enumerate(run.criteria):
+                    if one not in criteria:
+                        criteria[one] = run.specs[number] if number < len(run.specs) else None
+        digests.append(digest)
+    _note_criteria(connection, criteria)
+    ids = dict(look_up(connection, "SELECT hash, id FROM plans WHERE hash IN {keys}", list(new)))
+    ids.update(
+        write_rows(
+            connection,
+            "INSERT INTO plans (hash, prompt, prompt_head, tags, variables, criteria) {rows} RETURNING hash, id",
+            [row for digest, row in new.items() if digest not in ids],
+        )
+    )
+    return [ids[digest] for digest in digests]
 
-    def _id(self, statement: str, values: tuple[Any, ...]) -> int:
-        return int(self._connection.execute(statement, values).fetchone()[0])
+
+def _note_criteria(connection: sqlite3.Connection, criteria: Mapping[str, Mapping[str, Any] | None]) -> None:
+    now = now_ms()
+    write_rows(
+        connection,
+        "INSERT INTO criteria (hash, spec, first_ms) {rows} ON CONFLICT (hash)"
+        " DO UPDATE SET spec = excluded.spec WHERE criteria.spec IS NULL",
+        [(one, None if spec is None else json_text(dict(spec)), now) for one, spec in criteria.items()],
+    )
 
 
 def _note(names: list[str], name: str) -> None:

@@ -26,7 +26,6 @@ class End:
     run: str
     judged: Judged
     duration_ms: float
-    future: Future[Any]
 
 
 class Ends:
@@ -44,7 +43,7 @@ class Ends:
         self._stored = stored
         self._failed = failed
         self._drained = drained
-        self._written: deque[End] = deque()
+        self._written: deque[tuple[End, Future[Any]]] = deque()
         self._drain_asked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self.room = asyncio.Event()
@@ -60,13 +59,13 @@ class Ends:
         self.waiting += 1
         if self.waiting >= UNSTORED:
             self.room.clear()
-        future = self._store.run_ended(ended)
-        end = End(ended.run_id, judged, ended.duration_ms or 0.0, future)
-        future.add_done_callback(lambda _: self._note(end))
+        # The end must not hold the future, which holds it: all results would stay until Python looks for cycles.
+        end = End(ended.run_id, judged, ended.duration_ms or 0.0)
+        self._store.run_ended(ended).add_done_callback(lambda future: self._note(end, future))
 
-    def _note(self, end: End) -> None:
+    def _note(self, end: End, future: Future[Any]) -> None:
         # In the store's thread. One wake-up for all that a commit brought, not one each.
-        self._written.append(end)
+        self._written.append((end, future))
         if not self._drain_asked and self._loop is not None:
             self._drain_asked = True
             self._loop.call_soon_threadsafe(self._drain)
@@ -74,9 +73,9 @@ class Ends:
     def _drain(self) -> None:
         self._drain_asked = False
         while self._written:
-            end = self._written.popleft()
+            end, future = self._written.popleft()
             self.waiting -= 1
-            error = end.future.exception()
+            error = future.exception()
             if error is not None:
                 self._failed(str(error))
             else:

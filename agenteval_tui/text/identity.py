@@ -12,6 +12,8 @@ from typing import Any
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(one + other for one in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
 _SHIFTS = tuple(range(120, -1, -10))
+# Made once: `json.dumps` with options makes one a call.
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
 _lock = threading.Lock()
 _last = 0
 
@@ -32,7 +34,7 @@ def new_id() -> str:
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text. NaN is written as Python does."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _canonical(value)
 
 
 def content_hash(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.history import blobs
 from agenteval_tui.history.blobs import (
     clean,
     pack_results,
@@ -132,6 +134,24 @@ def test_a_transcript_comes_back(one: Transcript) -> None:
     content_hash, data = pack_transcript(one)
     assert unpack_transcript(data) == one
     assert pack_transcript(unpack_transcript(data)) == (content_hash, data)
+
+
+def test_short_and_long_transcripts_come_back_and_what_was_compressed_before_too() -> None:
+    for length in (0, 300, 350, 400, 5_000, 20_000):
+        one = Transcript(messages=(Message("user", "word " * (length // 5)),))
+        data = pack_transcript(one)[1]
+        assert unpack_transcript(data) == one
+        plain = data if data.startswith(b"[") else blobs._decompress(data)
+        assert unpack_transcript(zlib.compress(plain, 1)) == one
+    with pytest.raises(ValueError, match="no transcript"):
+        unpack_transcript(data[:-9])
+    with pytest.raises(ValueError):
+        unpack_transcript(b"[1,")
+
+
+def test_results_take_few_bytes() -> None:
+    packed = pack_results(results() * 3)
+    assert len(packed) < len(zlib.compress(blobs._decompress(packed), 9))
 
 
 @settings(deadline=None)

@@ -66,10 +66,8 @@ class Metric(Properties):
 
     def result(self, passed: bool, score: float, evidence: tuple[Evidence, ...] = (), reason: str = "") -> MetricResult:
         """A result that is a verdict. `score` is 0..1."""
-        outcome = Outcome.PASSED if passed else Outcome.FAILED
-        return MetricResult(
-            self.name or self.type_name, self.type_name, outcome, score, self.weight, False, evidence, reason
-        )
+        outcome, kind = Outcome.PASSED if passed else Outcome.FAILED, type(self).__name__
+        return MetricResult(self.name or kind, kind, outcome, score, self.weight, False, evidence, reason)
 
     def error(self, reason: str, evidence: tuple[Evidence, ...] = ()) -> MetricResult:
         """A result that is none: the check could not be made."""

@@ -200,11 +200,11 @@ def _look(
 ) -> Evidence:
     at = _find(side, needle, ignore_case, value)
     if at is not None:
-        found = value.text[at[0] : at[1]]
-        reason = f"{_SAID[side]} {quoted(found)}"
-        if side == "contains":
-            reason += f" (line {_line(value.text, at[0])})"
-        return Evidence(name, True, reason, needle, _kept(found), value.spans(*at), group=group)
+        text, (start, end) = value.text, at
+        found = text[start:end]
+        line = f" (line {_line(text, start)})" if side == "contains" else ""
+        reason = f"{_SAID[side]} {quoted(found)}{line}"
+        return Evidence(name, True, reason, needle, _kept(found), value.spans(start, end), (), group)
     said = {
         "equals": f"the text is not {quoted(needle)}",
         "contains": f"{quoted(needle)} is not in the text",

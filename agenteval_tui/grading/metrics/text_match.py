@@ -90,12 +90,14 @@ class _Compiled:
             if result is None:
                 result = self._results[broken] = self._result(broken)
             return result
-        evidence = tuple(one for condition in self._conditions for one in condition.evidence(value))
+        evidence: list[Evidence] = []
+        for condition in self._conditions:
+            evidence += condition.evidence(value)
         missed = [one for one in evidence if not one.passed]
         reason = "" if not missed else missed[0].reason
         if len(missed) > 1:
             reason += f" (and {len(missed) - 1} more)"
-        return self._result(broken, evidence, reason)
+        return self._result(broken, tuple(evidence), reason)
 
     def _result(self, broken: int, evidence: tuple[Evidence, ...] = (), reason: str = "") -> MetricResult:
         score = (self._groups - broken.bit_count()) / self._groups

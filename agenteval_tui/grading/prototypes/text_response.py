@@ -249,8 +249,15 @@ def _final_answer(transcript: Transcript) -> Value | None:
 
 
 def _value(transcript: Transcript, start: int, end: int) -> Value:
+    places: list[int | None] = []  # looked for once, and only where somebody asks
+
     def spans(left: int, right: int) -> tuple[Span, ...]:
-        return _spans(transcript, start + left, start + right, value_at=start)
+        if not places:
+            places.append(transcript.final_message)
+        message = places[0]
+        if message is None:
+            return (Span("value", 0, left, right),)
+        return (Span("message", message, start + left, start + right),)
 
     text = transcript.final_output
     return Value(transcript, text if end - start == len(text) else text[start:end], spans)
