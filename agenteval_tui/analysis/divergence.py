@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,10 +16,6 @@ from agenteval_tui.analysis.alignment import arguments_json
 from agenteval_tui.transcripts.model import Transcript
 
 Kind = Literal["start", "call", "answer", "error", "end"]
-
-NAMED = 3  # branches that a sentence names one by one
-LONGEST = 60  # characters of a value or an answer in a sentence
-_BEFORE = 16  # characters of an answer shown before the place where it differs
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +128,8 @@ class Fork:
 
     def representatives(self) -> tuple[str, str] | None:
         """A passing and a failing run out of different branches: those of the clearest ones; None: there are none."""
-        passing = max(self.branches, key=lambda one: (_rate(one), one.passed))
-        failing = min(self.branches, key=lambda one: (_rate(one), -one.failed))
+        passing = max(self.branches, key=lambda one: (rate_of(one), one.passed))
+        failing = min(self.branches, key=lambda one: (rate_of(one), -one.failed))
         if passing is failing or not passing.passed or not failing.failed:
             return None
         return passing.runs[0], failing.runs[-1]
@@ -209,89 +205,6 @@ def first_divergence(tree: Tree) -> Fork | None:
     return None if best is None else best[1]
 
 
-# In words
-
-
-def said_of_fork(fork: Fork) -> str:
-    """`step 2: 3 of 5 call search_docs (3/3 pass), 2 answer at once (0/2 pass)`."""
-    named = fork.branches if len(fork.branches) <= NAMED + 1 else fork.branches[:NAMED]
-    parts = []
-    for position, branch in enumerate(named):
-        number = f"{branch.number:,} of {fork.node.number:,}" if position == 0 else f"{branch.number:,}"
-        verb = said_of_branch(fork, branch, plural=branch.number != 1)
-        parts.append(f"{number} {verb} ({branch.passed:,}/{branch.number:,} pass)")
-    rest = fork.branches[len(named) :]
-    if rest:
-        passed, runs = sum(one.passed for one in rest), sum(one.number for one in rest)
-        parts.append(f"{runs:,} go {len(rest):,} other ways ({passed:,}/{runs:,} pass)")
-    return f"step {fork.step:,}: {', '.join(parts)}"
-
-
-def said_of_run(fork: Fork, run: str) -> str:
-    """The same for one run: `most passing runs call search_docs at step 2 (3 of 3 pass); this run answered at once
-    (0 of 2 pass)`. "" for a run that did not come to the fork."""
-    mine = fork.branch_of(run)
-    if mine is None:
-        return ""
-    others = [branch for branch in fork.branches if branch is not mine]
-    wanted = max(others, key=lambda one: (_rate(one), one.number))
-    if _rate(mine) >= _rate(wanted):
-        wanted = min(others, key=lambda one: (_rate(one), -one.number))
-    who = "passing runs" if wanted.passed > wanted.failed else "failing runs"
-    here = f"{wanted.passed:,} of {wanted.number:,} pass"
-    there = f"{mine.passed:,} of {mine.number:,} pass"
-    verb = said_of_branch(fork, wanted, plural=True)
-    return f"{who} {verb} at step {fork.step:,} ({here}); this run {_past(fork, mine)} ({there})"
-
-
-def said_of_branch(fork: Fork, branch: Node, *, plural: bool) -> str:
-    """What the runs of a branch do there: `call get_order with order_id="#W1"`, `answer at once`."""
-    return said_of_act(branch.act, [one.act for one in fork.branches], plural=plural)
-
-
-def said_of_act(act: Act, beside: Sequence[Act], *, plural: bool) -> str:
-    """What an agent does, in words that tell it from the acts `beside` it."""
-    ending = "" if plural else "s"
-    if act.kind == "call":
-        return f"call{ending} {act.name}{_telling(act, beside)}"
-    if act.kind == "answer":
-        if all(one.kind != "answer" or one.key == act.key for one in beside) and len(beside) > 1:
-            return f"answer{ending} at once" if any(one.kind == "call" for one in beside) else f"answer{ending}"
-        return f"answer{ending} {_quoted(excerpt(act, beside))}"
-    if act.kind == "error":
-        return f"end{ending} in an error ({act.name})"
-    return f"stop{ending} there" if any(one.kind != "end" for one in beside) else f"end{ending} without an answer"
-
-
-def excerpt(act: Act, beside: Sequence[Act]) -> str:
-    """An answer from where it differs from the answers `beside` it: beginnings are often the same."""
-    text = " ".join(act.text.split())
-    others = [" ".join(one.text.split()) for one in beside if one.kind == "answer" and one.key != act.key]
-    if not others or len(text) <= LONGEST:
-        return text
-    first, last = min(text, *others), max(text, *others)
-    alike = next((place for place, char in enumerate(first) if char != last[place]), len(first))
-    start = text.rfind(" ", 0, max(alike - _BEFORE, 0)) + 1 if alike > LONGEST // 2 else 0
-    return f"…{text[start:]}" if start else text
-
-
-def telling_arguments(act: Act, beside: Sequence[Act]) -> dict[str, Any]:
-    """The arguments of a call by which it differs from calls of the same tool `beside` it; {} when it is the only."""
-    others = [one for one in beside if one.kind == "call" and one.name == act.name and one.key != act.key]
-    if not others or not isinstance(act.arguments, dict):
-        return {}
-    return {
-        name: value
-        for name, value in act.arguments.items()
-        if any(
-            not isinstance(one.arguments, dict)
-            or name not in one.arguments
-            or arguments_json(one.arguments[name]) != arguments_json(value)
-            for one in others
-        )
-    }
-
-
 # Inside
 
 
@@ -320,33 +233,11 @@ def _count(node: Node, way: Way) -> None:
         node.failed += 1
 
 
-def _rate(node: Node) -> float:
+def rate_of(node: Node) -> float:
+    """The share that passed; 0 for none."""
     return node.passed / node.number if node.number else 0.0
 
 
 def _entropy(node: Node) -> float:
-    rate = _rate(node)
+    rate = rate_of(node)
     return 0.0 if rate in (0.0, 1.0) else -rate * math.log2(rate) - (1 - rate) * math.log2(1 - rate)
-
-
-def _telling(act: Act, beside: Sequence[Act]) -> str:
-    telling = telling_arguments(act, beside)
-    if not telling:
-        others = any(one.kind == "call" and one.name == act.name and one.key != act.key for one in beside)
-        return " with fewer arguments" if others and isinstance(act.arguments, dict) else ""
-    said = [f"{name}={_quoted(value)}" for name, value in list(telling.items())[:2]]
-    more = f" and {len(telling) - 2} more" if len(telling) > 2 else ""
-    return f" with {', '.join(said)}{more}"
-
-
-def _quoted(value: Any) -> str:
-    text = " ".join(value[: LONGEST * 4].split()) if isinstance(value, str) else arguments_json(value)
-    text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-    return f'"{text}"' if isinstance(value, str) else text
-
-
-def _past(fork: Fork, branch: Node) -> str:
-    said = said_of_branch(fork, branch, plural=True)
-    verb, _, rest = said.partition(" ")
-    past = {"call": "called", "answer": "answered", "end": "ended", "stop": "stopped"}[verb]
-    return f"{past} {rest}".strip()

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.divergence import Fork, Tree, Way, acts_of, first_divergence, said_of_fork, tree_of
+from agenteval_tui.analysis.divergence import Fork, Tree, Way, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.divergence_words import said_of_fork, said_of_run
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST = 1_000
 """Repetitions that are looked at: the newest."""
+SAID_OF = 100
+"""Repetitions that a sentence is made of: it is printed beside others, and must not keep anybody waiting."""
 OTHERS = 200
 """Runs of other rows and variations that can be chosen to compare with."""
 COMPARED = ("passed", "failed", "error", "needs_review")
@@ -56,14 +59,19 @@ def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST
 
 
 def divergence_of(
-    store: Store, run: RunRow, *, everywhere: bool | None = None, with_arguments: bool | None = None
+    store: Store,
+    run: RunRow,
+    *,
+    everywhere: bool | None = None,
+    with_arguments: bool | None = None,
+    most: int = MOST,
 ) -> Divergence:
     """Where the repetitions of a run's test part. Reads their transcripts: a second for a thousand of them.
 
     `everywhere` None: its own execution where that has passing and failing runs, else all. `with_arguments` None:
     with them, else without where that tells more.
     """
-    rows = repetitions(store, run, everywhere=True)
+    rows = repetitions(store, run, everywhere=True, most=most)
     here = [row for row in rows if row.execution_id == run.execution_id]
     if everywhere is None:
         everywhere = len({row.status == "passed" for row in here}) < 2
@@ -91,6 +99,15 @@ def _divergence(
         if found is not None:
             return Divergence(run, known, plain, found, everywhere, False)
     return Divergence(run, known, tree, fork, everywhere, with_arguments is not False)
+
+
+def said_of_divergence(store: Store, run: RunRow) -> str:
+    """What this run did where passing and failing repetitions of its test part, in a sentence; "" when nothing parts
+    them. Looks at the newest of them only."""
+    if run.status not in COMPARED:
+        return ""
+    found = divergence_of(store, run, most=SAID_OF)
+    return "" if found.fork is None else said_of_run(found.fork, run.id) or found.said
 
 
 def run_to_compare(run: RunRow, rows: Iterable[RunRow]) -> RunRow | None:

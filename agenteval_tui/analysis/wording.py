@@ -84,29 +84,6 @@ def compare_words(left: str, right: str) -> tuple[tuple[Span, ...], tuple[Span, 
     return tuple(mine), tuple(theirs)
 
 
-def marked_words(left: str, right: str, before: tuple[str, str], after: tuple[str, str]) -> str:
-    """Both texts in one: what only the left has between the words `before`, what only the right has between `after`."""
-    mine, theirs = compare_words(left, right)
-    parts: list[str] = []
-    at = other = 0
-    # What lies between the marked pieces is the same on both sides: it leads from one to the next.
-    while at < len(left) or other < len(right):
-        if mine and mine[0][0] == at:
-            parts += [before[0], left[slice(*mine[0])], before[1]]
-            at, mine = mine[0][1], mine[1:]
-        elif theirs and theirs[0][0] == other:
-            parts += [after[0], right[slice(*theirs[0])], after[1]]
-            other, theirs = theirs[0][1], theirs[1:]
-        else:
-            ends = [len(left) - at, len(right) - other]
-            ends += [mine[0][0] - at] if mine else []
-            ends += [theirs[0][0] - other] if theirs else []
-            length = max(min(ends), 1)
-            parts.append(right[other : other + length] or left[at : at + length])
-            at, other = at + length, other + length
-    return "".join(parts)
-
-
 def compare_arguments(left: Any, right: Any) -> tuple[ArgumentChange, ...]:
     """What differs between two calls' arguments, in the left one's order, then what only the right one has."""
     return tuple(_changes(left, right, "", 0))

@@ -23,12 +23,19 @@ _LONGEST_RESULT = 600
 @click.command("show")
 @click.argument("reference", default="last")
 @click.option("--transcript", "only_transcript", is_flag=True, help="The transcript alone (of a run).")
+@click.option("--diff", "other", metavar="RUN", default="", help="What run RUN did otherwise, step by step (of a run).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, reference: str, only_transcript: bool, as_json: bool) -> int:
+def command(invocation: Invocation, reference: str, only_transcript: bool, other: str, as_json: bool) -> int:
     """Show REFERENCE: an execution or a run, by id or a part of it; `last` is the newest execution (the default)."""
     with invocation.store(to_look=True) as store:
+        if other:
+            from agenteval_tui.cli.diff_lines import show_difference
+
+            if only_transcript:
+                raise AgentevalError("--transcript and --diff do not go together", mend="give one of them")
+            return show_difference(invocation.out, store, reference, other, as_json)
         execution, run = find(store, reference)
         if run is None:
             assert execution is not None

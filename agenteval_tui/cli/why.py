@@ -7,6 +7,7 @@ import click
 from agenteval_tui.cli.explained import print_facts
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES
+from agenteval_tui.grading.explain import on_one_line
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -19,6 +20,7 @@ from agenteval_tui.text.problems import AgentevalError
 @pass_invocation
 def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: bool) -> int:
     """Say why RUN ended as it did. CRITERION is a criterion's number (from 1), name, or the beginning of its name."""
+    from agenteval_tui.analysis.repetitions import said_of_divergence
     from agenteval_tui.exchange import explanation
 
     if as_json and as_markdown:
@@ -26,7 +28,8 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     run_ref, _, wanted = reference.partition("/")
     with invocation.store() as store:
         row = store.run(run_ref)
-        found = explanation.explanation_of(row, store.results(row.id), store.transcript(row.id).error, wanted)
+        error, parted = store.transcript(row.id).error, said_of_divergence(store, row)
+        found = explanation.explanation_of(row, store.results(row.id), error, wanted, parted)
     out = invocation.out
     if as_json:
         out.json(explanation.as_json(found))
@@ -40,5 +43,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     print_facts(out, found.facts, 0, longest=None)
     if not found.criteria and not found.agent_error:
         out.line("no criterion was applied to this run")
+    if found.divergence:
+        out.line(("first divergence: ", "bold"), on_one_line(found.divergence))
     out.line((f"agenteval why {found.address}", "dim"))
     return 0

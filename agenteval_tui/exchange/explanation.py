@@ -30,12 +30,19 @@ VERSION = 1
 class Explanation:
     """A run with the criteria that are spoken of: each with its number (from 1) among all criteria of the run.
 
-    `error` is why the agent did not finish, if it did not.
+    `error` is why the agent did not finish, if it did not. `divergence` says what this run did where passing and
+    failing repetitions of its test part; "" when nobody looked, or nothing parts them.
     """
 
     run: RunRow
     criteria: tuple[tuple[int, CriterionResult], ...]
     error: RunError | None = None
+    divergence: str = ""
+
+    @property
+    def first_divergence(self) -> str:
+        """`divergence` with what it is; "" for none."""
+        return f"first divergence: {self.divergence}" if self.divergence else ""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -62,14 +69,14 @@ def address_of(run: str, number: int | None = None) -> str:
 
 
 def explanation_of(
-    row: RunRow, results: Sequence[CriterionResult], error: RunError | None, wanted: str = ""
+    row: RunRow, results: Sequence[CriterionResult], error: RunError | None, wanted: str = "", divergence: str = ""
 ) -> Explanation:
     """The explanation of all criteria, or of the one that `wanted` names: by number, name, or beginning of its name.
 
     Raises `AgentevalError` when there is no such criterion, or several.
     """
     numbered = tuple(enumerate(results, 1))
-    return Explanation(row, (_chosen(numbered, wanted, row.id),) if wanted else numbered, error)
+    return Explanation(row, (_chosen(numbered, wanted, row.id),) if wanted else numbered, error, divergence)
 
 
 def missed_of(row: RunRow, results: Sequence[CriterionResult], error: RunError | None) -> Explanation:
@@ -80,7 +87,7 @@ def missed_of(row: RunRow, results: Sequence[CriterionResult], error: RunError |
 
 def as_text(one: Explanation) -> str:
     """Plain text: the agent's error, the tree of facts, and the address. Displayable."""
-    lines = [one.agent_error, render_text(one.facts), f"agenteval why {one.address}"]
+    lines = [one.agent_error, render_text(one.facts), one.first_divergence, f"agenteval why {one.address}"]
     return "\n".join(displayable(line) for line in lines if line)
 
 
@@ -101,6 +108,8 @@ def as_markdown(one: Explanation) -> str:
         lines += [f"- ! {code_span(one_line(one.agent_error))}"]
     if one.criteria:
         lines += [render_markdown(one.facts)]
+    if one.divergence:
+        lines += ["", f"First divergence: {escape_markdown(one_line(one.divergence))}"]
     return "\n".join([*lines, "", f"`agenteval why {one_line(one.address)}`", ""])
 
 
@@ -119,6 +128,7 @@ def as_json(one: Explanation) -> dict[str, Any]:
         "agent": row.agent,
         "status": row.status,
         "error": error_to_json(one.error),
+        "divergence": one.divergence,
         "criteria": [
             {
                 "address": address_of(row.id, number),

@@ -415,6 +415,10 @@ WHY = {
                 **or_null(ERROR),
                 "description": "why the agent did not finish",
             },
+            "divergence": {
+                **TEXT,
+                "description": "where passing and failing repetitions of the test part; empty when nothing parts them",
+            },
             "criteria": array(
                 record(
                     {
@@ -559,6 +563,12 @@ AUDIT = record(
 )
 
 
+def _difference() -> Schema:
+    from agenteval_tui.exchange.difference_schema import DIFFERENCE
+
+    return DIFFERENCE
+
+
 SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "suite": ("a suite file", _suite),
     "criteria": ("the file of `agenteval grade --criteria`", _criteria),
@@ -568,6 +578,7 @@ SCHEMAS: dict[str, tuple[str, Schema | Callable[[], Schema]]] = {
     "grade": ("what `agenteval grade --transcript --json` prints", array(CRITERION)),
     "grade-execution": ("what `agenteval grade --execution --json` prints", GRADED_EXECUTION),
     "why": ("what `agenteval why --json` prints", WHY),
+    "difference": ("what `agenteval show RUN --diff RUN --json` prints", _difference),
     "stats": ("what `agenteval stats --json` prints", STATS),
     "validate": ("what `agenteval validate --json` prints", array(PROBLEM)),
     "audit": ("what `agenteval audit --json` prints", AUDIT),

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.plan import PlanOptions
     from agenteval_tui.tui.presenters.run_rows import Expected
+    from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+    from agenteval_tui.tui.screens.difference import DifferenceScreen
+    from agenteval_tui.tui.screens.divergence import DivergenceScreen
     from agenteval_tui.tui.screens.history import HistoryScreen
     from agenteval_tui.tui.screens.inspect import InspectScreen
     from agenteval_tui.tui.screens.run import RunScreen
@@ -71,12 +74,26 @@ def _agents() -> FrameScreen:
     return AgentsScreen()
 
 
+def _difference() -> FrameScreen:
+    from agenteval_tui.tui.screens.difference import DifferenceScreen
+
+    return DifferenceScreen()
+
+
+def _branches() -> FrameScreen:
+    from agenteval_tui.tui.screens.divergence import DivergenceScreen
+
+    return DivergenceScreen()
+
+
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "suites": _suites,
     "run": _run,
     "inspect": _inspect,
     "history": _history,
     "agents": _agents,
+    "difference": _difference,
+    "branches": _branches,
 }
 
 
@@ -197,11 +214,32 @@ class AgentevalApp(App[int]):
                 self.switch_screen(name)
                 self._shown = name
 
-    def inspect(self, run_id: str, *, criterion: str = "", runs: Sequence[str] = (), edit: bool = False) -> None:
-        """Open a run in the workbench; `runs` are those that next and previous go through."""
+    def inspect(
+        self,
+        run_id: str,
+        *,
+        criterion: str = "",
+        runs: Sequence[str] = (),
+        edit: bool = False,
+        at: BlockKey | None = None,
+    ) -> None:
+        """Open a run in the workbench; `runs` are those that next and previous go through, `at` a place in its
+        transcript."""
         self.go("inspect")
         screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
-        screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit)
+        screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit, at=at)
+
+    def show_difference(self, left: str, right: str = "") -> None:
+        """Compare two runs step by step; without `right`, with the run of the test that says most."""
+        self.go("difference")
+        screen: DifferenceScreen = self.get_screen("difference")  # type: ignore[assignment]
+        screen.open(left, right)
+
+    def show_divergence(self, run_id: str) -> None:
+        """Show where the repetitions of a run's test part."""
+        self.go("branches")
+        screen: DivergenceScreen = self.get_screen("branches")  # type: ignore[assignment]
+        screen.open(run_id)
 
     def watch_live(self, live: Live, expected: Expected | None = None) -> None:
         """Show an execution that runs now. `expected`: what its plan said that it takes."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Impact, Workbench
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
 PANES = ("transcript", "looked", "config")
@@ -126,11 +127,20 @@ class InspectScreen(FrameScreen):
 
     # Opening a run
 
-    def open_run(self, run_id: str, *, criterion: str = "", runs: Sequence[str] = (), edit: bool = False) -> None:
-        """Show a run; `criterion` names the one to begin with, else the first that failed."""
+    def open_run(
+        self,
+        run_id: str,
+        *,
+        criterion: str = "",
+        runs: Sequence[str] = (),
+        edit: bool = False,
+        at: BlockKey | None = None,
+    ) -> None:
+        """Show a run; `criterion` names the one to begin with, else the first that failed; `at` a place in its
+        transcript."""
         if not self._composed:
             # The screen is being made: an answer that came before its widgets are there would find nothing.
-            self._pending = partial(self.open_run, run_id, criterion=criterion, runs=runs, edit=edit)
+            self._pending = partial(self.open_run, run_id, criterion=criterion, runs=runs, edit=edit, at=at)
             return
         session = self.agenteval.session
         known = self._around if run_id in self._around.runs and not runs else None
@@ -142,6 +152,9 @@ class InspectScreen(FrameScreen):
 
         def then(answer: tuple[Workbench, tuple[CriterionResult, ...], Around]) -> None:
             self._opened(*answer, criterion=criterion, edit=edit)
+            if at is not None:
+                self._focus_pane("transcript")
+                self.query_one("#transcript", TranscriptView).go_to_key(at)
 
         self.ask(work, then, group="open")
 
@@ -511,6 +524,26 @@ class InspectScreen(FrameScreen):
 
     def action_previous_criterion(self) -> None:
         self._step_criterion(-1)
+
+    # Other runs of the test
+
+    def action_difference(self) -> None:
+        """Beside the run of the test that says most."""
+        if self._bench is not None:
+            self.agenteval.show_difference(self._bench.run.id)
+
+    def action_choose_difference(self) -> None:
+        """Beside a run that is chosen from a list."""
+        from agenteval_tui.tui.screens.choose_run import choose_other_run
+
+        if self._bench is not None:
+            run = self._bench.run.id
+            choose_other_run(self, run, lambda other: self.agenteval.show_difference(run, other))
+
+    def action_branches(self) -> None:
+        """The repetitions of the test as a tree."""
+        if self._bench is not None:
+            self.agenteval.show_divergence(self._bench.run.id)
 
     # The transcript
 

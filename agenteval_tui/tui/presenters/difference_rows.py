@@ -1,0 +1,235 @@
+"""A pair of steps as rows: both texts side by side, or one above the other with - and + before what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agenteval_tui.analysis.alignment import Pair, Step
+from agenteval_tui.analysis.wording import Stretch, compare_texts, in_order_of
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, left, pad
+from agenteval_tui.tui.presenters.arguments import Body, call_body
+from agenteval_tui.tui.presenters.block_layout import Range, lay_out
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.transcript_blocks import ANSWER, CALL
+
+LABEL = 11
+SIGN = 2
+RULE = " │ " if UNICODE else " | "
+DOTS = "⋯" if UNICODE else "..."
+
+_AROUND = 2  # unchanged rows shown before and after a difference
+_SAME = 3  # rows of a step that is the same on both sides
+_MOST = 24  # rows of a difference before someone unfolds it
+_ALONE = {"result": 8, "system": 6, "reasoning": 8}  # and of such a step that only one side has
+_UNFOLDED = 2_000  # rows of one that is unfolded: Inspect shows all of it
+_COMPARED = 60_000  # characters of a text that are compared word by word
+
+_SIGNS = {"left": ("-", "removed bold"), "right": ("+", "added bold")}
+_WORDS = {"left": "removed bold underline", "right": "added bold underline"}
+_STYLES = {"system": "dim", "reasoning": "reasoning italic", "error": "error"}
+_ROLES = {"user": "role-user", "assistant": "role-assistant bold", "call": "role-tool", "result": "role-tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """A row over the whole width. `fold`: it stands for hidden ones. `text`: what a person copies of it."""
+
+    line: Line
+    text: str = ""
+    fold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Half:
+    """A row of one of the two texts; `side` says whose difference it is, "" for text that both have."""
+
+    cells: Line
+    side: str = ""
+    fold: bool = False
+
+
+def half_width(width: int) -> int:
+    """Cells of each of two columns."""
+    return (width - len(RULE)) // 2
+
+
+def pair_rows(pair: Pair, width: int, *, wide: bool, full: bool) -> list[DiffRow]:
+    """The rows of a pair in `width` cells. `full`: with everything that is folded otherwise."""
+    column = half_width(width) if wide else width
+    room = max(column - SIGN - LABEL, 8)
+    found = _halves(pair, room, full=full)
+    if wide:
+        return _beside(pair.step, found, column)
+    return _below(pair.step, found, column)
+
+
+def body_of(step: Step, like: Step | None = None) -> Body:
+    """A step's text with its colours. `like`: the step beside it, whose order of arguments is taken."""
+    if step.call is None or step.kind != "call":
+        return Body(step.text)
+    arguments = step.call.arguments
+    if like is not None and like.call is not None and like.kind == "call":
+        arguments = in_order_of(like.call.arguments, arguments)
+    return call_body(step.name, arguments)
+
+
+# What is where
+
+
+def _halves(pair: Pair, room: int, *, full: bool) -> list[tuple[_Half | None, _Half | None]]:
+    if pair.left is None or pair.right is None:
+        side = "right" if pair.left is None else "left"
+        body = body_of(pair.step)
+        rows = _limited(
+            _rows(body, pair.step, 0, len(body.text), room, side, (), full),
+            full,
+            _ALONE.get(pair.step.kind, _MOST),
+            side,
+        )
+        return [(None, row) if side == "right" else (row, None) for row in rows]
+    mine = body_of(pair.left)
+    if pair.state == "same":
+        rows = _rows(mine, pair.left, 0, len(mine.text), room, "", (), full)
+        return [(row, row) for row in _limited(rows, full, _SAME, "")]
+    theirs = body_of(pair.right, pair.left)
+    stretches = compare_texts(mine.text[:_COMPARED], theirs.text[:_COMPARED])
+    found: list[tuple[_Half | None, _Half | None]] = []
+    for number, one in enumerate(stretches):
+        if one.same:
+            found += _alike(mine, pair.left, one, room, (number > 0, number + 1 < len(stretches)), full)
+        else:
+            rows_left = _rows(mine, pair.left, *one.left, room, "left", one.left_words, full)
+            rows_right = _rows(theirs, pair.right, *one.right, room, "right", one.right_words, full)
+            found += _zipped(_limited(rows_left, full, _MOST, "left"), _limited(rows_right, full, _MOST, "right"))
+    rest = (max(len(mine.text) - _COMPARED, 0), max(len(theirs.text) - _COMPARED, 0))
+    if any(rest):
+        note = _Half(((f"… {rest[0]:,} and {rest[1]:,} more characters are not compared", "dim"),), fold=True)
+        found.append((note, note))
+    if not found or pair.left.text == pair.right.text:
+        # The same words with another outcome: a tool's error, or a piece of white space nobody sees.
+        failed = _failed(pair.left), _failed(pair.right)
+        if failed[0] != failed[1]:
+            said = [_Half((("it failed" if one else "it succeeded", "error"),), side) for one, side in
+                    zip(failed, ("left", "right"), strict=True)]  # fmt: skip
+            found.append((said[0], said[1]))
+    return found
+
+
+def _alike(
+    body: Body, step: Step, stretch: Stretch, room: int, between: tuple[bool, bool], full: bool
+) -> list[tuple[_Half | None, _Half | None]]:
+    """Lines that both have: the ones next to a difference; of the others how many."""
+    rows = _rows(body, step, *stretch.left, room, "", (), full)
+    before, after = (_AROUND if one else 1 for one in between)
+    hidden = len(rows) - before - after
+    if not full and hidden > 1:
+        fold = _Half(((f"{DOTS} {hidden:,} lines alike", "dim"),), fold=True)
+        # At the beginning of a text its first line says what it is.
+        rows = [*rows[:before], fold, *rows[len(rows) - after :]]
+    return [(row, row) for row in rows]
+
+
+def _rows(
+    body: Body, step: Step, start: int, end: int, room: int, side: str, words: Sequence[tuple[int, int]], full: bool
+) -> list[_Half]:
+    if start == end and body.text:
+        return []
+    if body.text[start:end].endswith("\n"):
+        end -= 1
+        if end > start and body.text[end - 1] == "\r":
+            end -= 1
+    if not body.text:
+        return [_Half((("(nothing)", "dim"),), side)]
+    most = _UNFOLDED if full else 4 * _MOST
+    ranges = [Range(*one) for one in body.styles]
+    ranges += [Range(first, last, _WORDS[side], weight=5) for first, last in words] if side else []
+    base = _STYLES.get(step.kind, "") or ("error" if _failed(step) else "")
+    # Enough for the rows that are shown: a megabyte on one line is not laid out for them.
+    shown = min(end, start + most * room)
+    made = lay_out(body.text, start, shown, room, base=base, ranges=ranges, limit=most)
+    rows = [_Half(row.cells, side) for row in made]
+    if made and made[-1].end < end:
+        rows.append(_Half(((f"… {end - made[-1].end:,} more characters", "dim"),), side, fold=True))
+    return rows
+
+
+def _limited(rows: list[_Half], full: bool, most: int, side: str) -> list[_Half]:
+    if full or len(rows) <= most + 1:
+        return rows
+    return [*rows[:most], _Half(((f"… {len(rows) - most:,} more lines", "dim"),), side, fold=True)]
+
+
+def _zipped(mine: Sequence[_Half], theirs: Sequence[_Half]) -> list[tuple[_Half | None, _Half | None]]:
+    height = max(len(mine), len(theirs))
+    return [
+        (mine[row] if row < len(mine) else None, theirs[row] if row < len(theirs) else None) for row in range(height)
+    ]
+
+
+def _failed(step: Step) -> bool:
+    return step.kind == "result" and step.call is not None and step.call.status == "error"
+
+
+# Lines
+
+
+def _beside(step: Step, rows: Sequence[tuple[_Half | None, _Half | None]], column: int) -> list[DiffRow]:
+    made: list[DiffRow] = []
+    seen = [False, False]
+    for both in rows:
+        cells: list[Cell] = []
+        for number, one in enumerate(both):
+            cells += pad(_column(step, one, first=one is not None and not seen[number]), column)
+            seen[number] = seen[number] or one is not None
+            if number == 0:
+                cells.append((RULE, "rule"))
+        fold = any(one is not None and one.fold for one in both)
+        made.append(DiffRow(tuple(cells), "\t".join(_plain(one) for one in both), fold))
+    return made
+
+
+def _below(step: Step, rows: Sequence[tuple[_Half | None, _Half | None]], column: int) -> list[DiffRow]:
+    """What is removed before what is added, in runs of rows that differ."""
+    ordered: list[_Half] = []
+    removed: list[_Half] = []
+    added: list[_Half] = []
+    for mine, theirs in rows:
+        if mine is not None and mine is theirs:
+            ordered += [*removed, *added, mine]
+            removed, added = [], []
+            continue
+        removed += [mine] if mine is not None else []
+        added += [theirs] if theirs is not None else []
+    ordered += [*removed, *added]
+    return [
+        DiffRow(fit(_column(step, one, first=number == 0), column), _sign(one) + _plain(one), one.fold)
+        for number, one in enumerate(ordered)
+    ]
+
+
+def _column(step: Step, half: _Half | None, *, first: bool) -> Line:
+    if half is None:
+        return ()
+    sign, style = _SIGNS.get(half.side, (" ", ""))
+    name = label_of(step) if first else ""
+    role = _ROLES.get(step.kind, _STYLES.get(step.kind, "dim"))
+    return ((left(sign, SIGN), style), (left(name, LABEL), role), *half.cells)
+
+
+def label_of(step: Step) -> str:
+    """Who did it: "user", "tool ▸"."""
+    if step.kind == "call":
+        return f"tool  {CALL}"
+    if step.kind == "result":
+        return f"      {ANSWER}"
+    return one_line(step.kind, LABEL - 1)
+
+
+def _plain(half: _Half | None) -> str:
+    return "" if half is None else "".join(text for text, _ in half.cells)
+
+
+def _sign(half: _Half) -> str:
+    return left(_SIGNS.get(half.side, (" ", ""))[0], SIGN)

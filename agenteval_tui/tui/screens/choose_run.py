@@ -1,0 +1,98 @@
+"""Choose the run to compare with: the repetitions of the test first, then its other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
+from agenteval_tui.tui.presenters.figures import date_time, duration
+from agenteval_tui.tui.presenters.outcomes import mark
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.tui.screens.frame import FrameScreen
+
+
+def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None]) -> None:
+    """Ask which run to compare `run` with; `then` gets its id. Says so where there is none."""
+    session = screen.agenteval.session
+
+    def work() -> tuple[RunRow, list[RunRow]]:
+        from agenteval_tui.analysis.repetitions import runs_to_choose
+
+        row = session.store.run(run)
+        return row, runs_to_choose(session.store, row)
+
+    def show(found: tuple[RunRow, list[RunRow]]) -> None:
+        row, others = found
+        if not others:
+            screen.agenteval.say(f"No other run of {one_line(row.test_id, 60)} is stored. 1 then r runs it again.")
+        elif screen.is_current:
+            screen.app.push_screen(ChooseRunScreen(row, others), lambda chosen: then(chosen) if chosen else None)
+
+    screen.ask(work, show, group="choose")
+
+
+class _Rows:
+    def __init__(self, run: RunRow, others: Sequence[RunRow]) -> None:
+        self._run = run
+        self._others = others
+
+    def count(self) -> int:
+        return len(self._others)
+
+    def key(self, index: int) -> str:
+        return self._others[index].id
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        row = self._others[index]
+        cells: list[Cell] = [(" ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "")]
+        if (row.variation, row.row) != (self._run.variation, self._run.row):
+            cells.append((f"  {one_line(row.variation, 30) or f'row {row.row}'}", "accent"))
+        cells.append((f"  {one_line(row.why or row.error_message or row.output_head, 160)}", "dim"))
+        here = row.execution_id == self._run.execution_id
+        when = "same execution" if here else date_time(row.started_ms)
+        agent = (right(one_line(row.agent, 18), 20), "dim")
+        end = (
+            (right(when, 18), "dim"),
+            *([agent] if width >= 90 else []),
+            (right(duration(row.duration_ms), 8), "dim"),
+        )
+        return spread(cells, (*end, (" ", "")), width)
+
+
+class ChooseRunScreen(ModalScreen[str]):
+    """Dismissed with the id of the chosen run, or "" for none."""
+
+    CSS_PATH = "choose_run.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,D", "dismiss('')", "close", show=False)]
+
+    def __init__(self, run: RunRow, others: Sequence[RunRow]) -> None:
+        super().__init__()
+        self._run = run
+        self._others = others
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield VirtualList(_Rows(self._run, self._others), id="runs")
+
+    def _head(self, width: int) -> list[Line]:
+        name = one_line(self._run.test_id, 60)
+        return [fit(((f"Compare run {self._run.repetition} of {name} with", "bold"),), width), ()]
+
+    def on_mount(self) -> None:
+        self.query_one("#runs", VirtualList).focus()
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """This one."""
+        self.dismiss(event.key)

@@ -1,0 +1,190 @@
+"""What one run did and another did not: two transcripts side by side, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Resize
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line, pad
+from agenteval_tui.tui.presenters.difference import WIDE, run_line, verdict
+from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.screens.choose_run import choose_other_run
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.difference_view import DifferenceView
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.alignment import Alignment
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.tui.session import Session
+
+NO_OTHER = "There is no other run of this test, row and variation to compare with. 1 then r runs it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two runs and how their steps match."""
+
+    left: RunRow
+    right: RunRow
+    alignment: Alignment
+
+
+def compared(session: Session, left: str, right: str) -> Compared | None:
+    """Read and align two runs. `right` "": the run that says most beside the left one; None: there is none."""
+    from agenteval_tui.analysis.alignment import align
+    from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
+
+    store = session.store
+    row = store.run(left)
+    other = store.run(right) if right else run_to_compare(row, repetitions(store, row, everywhere=True))
+    if other is None:
+        return None
+    return Compared(row, other, align(store.transcript(row.id), store.transcript(other.id)))
+
+
+class DifferenceScreen(FrameScreen):
+    """The left run is the one that was asked about, the right one what it is compared with."""
+
+    SCOPE = "difference"
+    CSS_PATH = "difference.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("difference"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compared: Compared | None = None
+        self._composed = False
+        self._pending: Callable[[], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        yield LineBlock(self._run_lines, id="runs")
+        yield DifferenceView(id="difference")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self._composed = True
+        self.query_one("#difference", DifferenceView).focus()
+        if self._pending is not None:
+            self._pending()
+
+    def on_resize(self, event: Resize) -> None:
+        self.query_one("#runs", LineBlock).show(self._run_lines)
+
+    def open(self, left: str, right: str = "") -> None:
+        """Compare two runs; without `right` the one that says most."""
+        if not self._composed:
+            self._pending = partial(self.open, left, right)
+            return
+        session = self.agenteval.session
+        self.ask(lambda: compared(session, left, right), self._opened, group="open")
+
+    def _opened(self, found: Compared | None) -> None:
+        if found is None:
+            self.agenteval.say(NO_OTHER)
+            return
+        self._compared = found
+        view = self.query_one("#difference", DifferenceView)
+        view.show(found.alignment)
+        self.query_one("#runs", LineBlock).show(self._run_lines)
+        self.retitle()
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        found = self._compared
+        if found is None:
+            return (), ()
+        view = self.query_one("#difference", DifferenceView)
+        number, total = view.document.number_of(view.cursor), len(view.document.differences)
+        right: tuple[Cell, ...] = ((f"difference {number} of {total}", "bold"),) if number else ()
+        return ((verdict(found.alignment), "dim"),), right
+
+    def _run_lines(self, width: int) -> list[Line]:
+        """Both runs, in the place and with the sign that their texts have below."""
+        found = self._compared
+        if found is None:
+            return [((" No two runs are compared. 4 then d compares the run that is open.", "dim"),)]
+        minus, plus = ("-", "removed bold"), ("+", "added bold")
+        rule = "─" if UNICODE else "-"
+        # The view below has a column for its cursor and one for its scroll bar.
+        inner = width - 2
+        if inner < WIDE:
+            lines = [run_line(found.left, minus, inner), run_line(found.right, plus, inner)]
+            return [*(((" ", ""), *line) for line in lines), ((rule * width, "rule"),)]
+        column = half_width(inner)
+        left, right = run_line(found.left, minus, column), run_line(found.right, plus, column)
+        return [((" ", ""), *pad(left, column), (RULE, "rule"), *right), ((rule * width, "rule"),)]
+
+    def on_difference_view_moved(self, event: DifferenceView.Moved) -> None:
+        """Say which difference this is."""
+        self.retitle()
+
+    # Actions
+
+    def action_next_difference(self) -> None:
+        self._step(1)
+
+    def action_previous_difference(self) -> None:
+        self._step(-1)
+
+    def _step(self, direction: int) -> None:
+        if not self.query_one("#difference", DifferenceView).next_difference(direction) and self._compared is not None:
+            self.agenteval.say("There is no difference: both did the same.")
+
+    def action_open_left(self) -> None:
+        """Inspect the left run at the step under the cursor."""
+        self._open_side("left")
+
+    def action_open_right(self) -> None:
+        """Inspect the other run there."""
+        self._open_side("right")
+
+    def _open_side(self, side: str) -> None:
+        found = self._compared
+        view = self.query_one("#difference", DifferenceView)
+        if found is None:
+            return
+        place = None
+        if view.cursor >= 0:
+            # Where this run has no such step: the last one that it has before.
+            for pair in reversed(found.alignment.pairs[: view.document.blocks[view.cursor].first + 1]):
+                step = pair.left if side == "left" else pair.right
+                if step is not None:
+                    place = step.place
+                    break
+        run = found.left if side == "left" else found.right
+        self.agenteval.inspect(run.id, at=place)
+
+    def action_choose(self) -> None:
+        """Compare with another run."""
+        found = self._compared
+        if found is not None:
+            choose_other_run(self, found.left.id, lambda chosen: self.open(found.left.id, chosen))
+
+    def action_swap(self) -> None:
+        """The right run to the left."""
+        found = self._compared
+        if found is not None:
+            self.open(found.right.id, found.left.id)
+
+    def action_branches(self) -> None:
+        """The tree of all repetitions."""
+        if self._compared is not None:
+            self.agenteval.show_divergence(self._compared.left.id)
+
+    def action_copy(self) -> None:
+        """Copy the command that prints this difference."""
+        found = self._compared
+        if found is None:
+            return
+        command = f"agenteval show {one_line(found.left.id)} --diff {one_line(found.right.id)}"
+        self.app.copy_to_clipboard(command)
+        self.agenteval.say(f"Copied: {command}")
