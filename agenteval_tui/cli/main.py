@@ -31,6 +31,8 @@ VERBS = {
     "validate": ("validate", "Check suites without running them; all problems with their places."),
     "grade": ("grade", "Grade stored or given transcripts with criteria; no agent is called."),
     "show": ("show", "Show an execution or a run: transcript, criteria, evidence."),
+    "open": ("open", "Open the app at a run, a criterion of it, or an execution."),
+    "report": ("report", "Write the reports of an execution that is in the history."),
     "why": ("why", "Say why a run (or one criterion of it) failed."),
     "audit": ("audit", "Try whether criteria would notice wrong answers: mutations of stored runs."),
     "history": ("history", "List executions or runs, newest first; search in them."),

@@ -11,10 +11,11 @@ class AppStart:
     """`paths` are suite files or folders ((): the app chooses), `db` the history file (None: the usual one).
 
     `screen` is where the app opens: suites, run, inspect or history; `target` what it shows there (a run's or an
-    execution's id).
+    execution's id); `criterion` is the one of a run to begin with ("": the first that failed).
     """
 
     paths: tuple[Path, ...] = ()
     db: Path | None = None
     screen: str = "suites"
     target: str = ""
+    criterion: str = ""

@@ -158,7 +158,7 @@ class AgentevalApp(App[int]):
         self.theme_changed_signal.subscribe(self, self._keep_theme)
         self.go(self.start.screen or "suites")
         if self.start.screen == "inspect" and self.start.target:
-            self.inspect(self.start.target)
+            self.inspect(self.start.target, criterion=self.start.criterion)
         if self.start.screen == "history" and self.start.target:
             self.show_execution(self.start.target)
 

@@ -610,7 +610,7 @@ class InspectScreen(FrameScreen):
             return
         address = f"{bench.run.id}/{self._criterion_name()}"
         self.app.copy_to_clipboard(one_line(address))
-        self.agenteval.say(f"Copied {one_line(address)}: agenteval show {bench.run.id}")
+        self.agenteval.say(f"Copied {one_line(address)}; agenteval open takes it back here.")
 
     # Saving
 

@@ -1,0 +1,36 @@
+"""`agenteval report`: the reports of an execution that is in the history already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.reports import Reports, report_options
+from agenteval_tui.text.problems import AgentevalError
+
+
+@click.command("report")
+@click.argument("execution", required=False, default="last", metavar="[ID]")
+@report_options
+@common_options
+@pass_invocation
+def command(invocation: Invocation, /, execution: str, **given: Any) -> int:
+    """Write reports of execution ID (`last`, the default, is the newest), as `run` would have.
+
+    Without a file the Markdown report is printed.
+    """
+    reports = Reports.taken(given)
+    reports.check(invocation)
+    with invocation.store(to_look=True) as store:
+        row = store.execution(execution)
+        if row.status == "running" and not row.ended:
+            raise AgentevalError("nothing of this execution has ended yet", where=f"execution {row.id}")
+        reports.write(invocation, store, row)
+        if not reports.files:
+            from agenteval_tui.exchange.report_md import report_md
+
+            for line in report_md(store, row).splitlines():
+                invocation.out.line(line)
+    return 0
