@@ -46,7 +46,8 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 yield Skipped("no run: it is no object", one.line)
                 continue
             value = one.value
-            listed = [*(value.get("post") or ()), *(value.get("patch") or ())] if "run_type" not in value else [value]
+            batch = "run_type" not in value and ("post" in value or "patch" in value)
+            listed = [*_list(value.get("post")), *_list(value.get("patch"))] if batch else [value]
             for run in listed:
                 if isinstance(run, Mapping) and run.get("id"):
                     kept = {key: run[key] for key in _KEPT if run.get(key) is not None}
@@ -54,6 +55,10 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                     spool.put(plain_text(run.get("trace_id") or run["id"]), kept)
         for trace, parts in spool.groups():
             yield _recording(trace, _merged(parts))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _usage_of(run: Mapping[str, Any]) -> Any:

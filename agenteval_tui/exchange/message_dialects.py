@@ -36,7 +36,7 @@ def dialect_of(value: Any) -> str:
         return ""
     if isinstance(value.get("role"), str):
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
-    kind = value.get("type")
+    kind = _kind(value)
     if kind in ITEMS and ("call_id" in value or kind == "reasoning"):
         return "responses"
     if _langchain_fields(value) is not None:
@@ -51,11 +51,14 @@ def transcript_of(messages: Iterable[Any], *, system: Any = None) -> Transcript:
 
     Raises `AgentevalError` when an item is no message.
     """
+    listed = list(messages)
     found = _Conversation()
     if system:
         found.say("system", content_text(system))
-    for number, one in enumerate(messages):
-        found.take(one, number)
+    dialects = [dialect_of(one) for one in listed]
+    for number, (one, dialect) in enumerate(zip(listed, dialects, strict=True)):
+        # Of two texts in a message Anthropic's belong together; OpenAI's are parts of their own.
+        found.take(one, "anthropic" if dialect == "openai" and "anthropic" in dialects else dialect, number)
     transcript = from_openai_messages(found.messages)
     return replace(transcript, usage=found.usage, model=found.model, finish_reason=found.finish_reason)
 
@@ -79,8 +82,7 @@ class _Conversation:
         self.messages.append(message)
         return message
 
-    def take(self, one: Any, number: int) -> None:
-        dialect = dialect_of(one)
+    def take(self, one: Any, dialect: str, number: int) -> None:
         if dialect == "openai":
             self._openai(one)
         elif dialect == "anthropic":
@@ -97,7 +99,7 @@ class _Conversation:
             )
 
     def _openai(self, one: Mapping[str, Any]) -> None:
-        thoughts = [_thought(block) for block in _blocks(one.get("content")) if block.get("type") in _THOUGHTS]
+        thoughts = [_thought(block) for block in _blocks(one.get("content")) if _kind(block) in _THOUGHTS]
         if thoughts:
             rest = [block for block in one["content"] if not _typed(block, _THOUGHTS)]
             one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
@@ -137,7 +139,7 @@ class _Conversation:
             calls.clear()
 
         for block in _blocks(one.get("content")):
-            kind = str(block.get("type", ""))
+            kind = _kind(block)
             if kind in CALLS:
                 calls.append(_function(block.get("id"), block.get("name"), block.get("input")))
             elif kind.endswith("tool_result"):
@@ -163,7 +165,7 @@ class _Conversation:
         role = LANGCHAIN_ROLES.get(str(fields.get("type")), str(fields.get("role") or "user"))
         content = fields.get("content")
         if isinstance(content, list):
-            thoughts = _joined(*(_thought(block) for block in _blocks(content) if block.get("type") in _THOUGHTS))
+            thoughts = _joined(*(_thought(block) for block in _blocks(content) if _kind(block) in _THOUGHTS))
             content = [block for block in content if not _typed(block, CALLS | _THOUGHTS)]
         else:
             thoughts = ""
@@ -240,7 +242,7 @@ def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
             name = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
             fields = {**fields, "type": name}
         return fields if "content" in fields else None
-    if value.get("type") not in LANGCHAIN_ROLES:
+    if _kind(value) not in LANGCHAIN_ROLES:
         return None
     if isinstance(value.get("data"), Mapping):
         return {"type": value["type"], **value["data"]}
@@ -248,8 +250,8 @@ def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _is_anthropic(block: Mapping[str, Any]) -> bool:
-    kind = block.get("type")
-    return kind in CALLS or (isinstance(kind, str) and kind.endswith("tool_result")) or kind == "thinking"
+    kind = _kind(block)
+    return kind in CALLS or kind.endswith("tool_result") or kind == "thinking"
 
 
 def _thought(block: Mapping[str, Any]) -> str:
@@ -261,7 +263,12 @@ def _thought(block: Mapping[str, Any]) -> str:
 
 
 def _typed(block: Any, kinds: frozenset[str]) -> bool:
-    return isinstance(block, Mapping) and block.get("type") in kinds
+    return isinstance(block, Mapping) and _kind(block) in kinds
+
+
+def _kind(block: Mapping[str, Any]) -> str:
+    found = block.get("type")
+    return found if isinstance(found, str) else ""
 
 
 def _blocks(content: Any) -> list[Mapping[str, Any]]:

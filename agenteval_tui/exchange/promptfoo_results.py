@@ -205,10 +205,10 @@ def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
     passed = all(one.outcome is Outcome.PASSED for one in found if one.severity == "error")
     if found and (not isinstance(whole, bool) or passed == whole):
         return tuple(found)
-    if not isinstance(whole, bool) or (not found and not grading):
+    if not isinstance(whole, bool):
         return tuple(found)
-    if not found and grading.get("reason") == "No assertions":
-        return ()
+    if not found and whole and grading.get("reason", "No assertions") == "No assertions":
+        return ()  # promptfoo passes what nobody checks
     score = number(row.get("score", grading.get("score")))
     said = plain_text(grading.get("reason") or row.get("error"))[:1000]
     over = foreign_result(f"{NAME} verdict", score=score, passed=whole, source=NAME, reason=said)

@@ -1,0 +1,491 @@
+"""Runs of promptfoo, LangSmith, OpenTelemetry, tau2-bench, and messages in other libraries' dialects."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval_tui.exchange.detect import FORMATS, detect
+from agenteval_tui.exchange.importing import import_file
+from agenteval_tui.exchange.json_reader import JsonReader
+from agenteval_tui.exchange.json_stream import Unreadable
+from agenteval_tui.exchange.message_dialects import transcript_of
+from agenteval_tui.exchange.source import Source
+from agenteval_tui.history.store import Store
+from agenteval_tui.text.problems import AgentevalError
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+shared = [
+    pytest.mark.shared,
+    pytest.mark.skipif(not SHARED.is_dir(), reason="recordings beside the project are not here"),
+]
+
+# Messages
+
+
+def weather(call_id: str = "c1") -> list[tuple[Any, ...]]:
+    """What every dialect below says: (role, content, reasoning, calls), and the tool's answer."""
+    call = (call_id, "get_weather", {"city": "Oslo"}, "4 C", "ok")
+    return [("user", "Weather?", "", ()), ("assistant", "I look.", "Hm.", (call,)), ("tool", "4 C", "", ()),
+            ("assistant", "It is 4 C.", "", ())]  # fmt: skip
+
+
+def said(transcript: Any) -> list[tuple[Any, ...]]:
+    calls = transcript.tool_calls
+    return [
+        (m.role, m.content, m.reasoning,
+         tuple((c.id, c.name, c.arguments, c.result, c.status) for c in map(calls.__getitem__, m.tool_calls)))
+        for m in transcript.messages
+    ]  # fmt: skip
+
+
+DIALECTS: dict[str, list[Any]] = {
+    "openai": [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "4 C"},
+        {"role": "assistant", "content": "It is 4 C."},
+    ],
+    "anthropic": [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "x"}, {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "c1", "name": "get_weather", "input": {"city": "Oslo"}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "4 C"}]}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "It is "}, {"type": "text", "text": "4 C."}]},
+    ],
+    "responses": [
+        {"role": "user", "content": "Weather?"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+        {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": '{"city":"Oslo"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "4 C"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "It is 4 C."}]},
+    ],
+    "langchain": [
+        {"type": "human", "data": {"content": "Weather?"}},
+        {"type": "ai", "data": {
+            "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "I look."}],
+            "tool_calls": [{"id": "c1", "name": "get_weather", "args": {"city": "Oslo"}}]}},
+        {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "ToolMessage"],
+            "kwargs": {"content": "4 C", "tool_call_id": "c1", "status": "success"}},
+        {"type": "ai", "content": "It is 4 C."},
+    ],
+    "pydantic-ai": [
+        {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Weather?"}]},
+        {"kind": "response", "parts": [
+            {"part_kind": "thinking", "content": "Hm."}, {"part_kind": "text", "content": "I look."},
+            {"part_kind": "tool-call", "tool_call_id": "c1", "tool_name": "get_weather", "args": '{"city": "Oslo"}'}]},
+        {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_call_id": "c1", "content": "4 C"}]},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "It is 4 C."}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(DIALECTS))
+def test_the_same_conversation_in_every_dialect(imported, name: str) -> None:
+    messages = DIALECTS[name]
+    assert said(transcript_of(messages)) == weather()
+    for given_, file in ((messages, "list.json"), ({"messages": messages, "id": "q1"}, "object.json")):
+        report, ((row, transcript),) = imported(given_, f"{name}-{file}")
+        assert report.format == "openai"
+        assert said(transcript) == weather()
+        assert row.output_head == "It is 4 C."
+
+
+def test_failed_tools_are_failed_in_every_dialect() -> None:
+    failed = [
+        [DIALECTS["anthropic"][1], {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "c1", "content": "no", "is_error": True}]}],
+        [DIALECTS["langchain"][1],
+         {"type": "tool", "data": {"content": "no", "tool_call_id": "c1", "status": "error"}}],
+        [DIALECTS["pydantic-ai"][1], {"kind": "request", "parts": [
+            {"part_kind": "retry-prompt", "tool_call_id": "c1", "tool_name": "get_weather", "content": "no"}]}],
+    ]  # fmt: skip
+    for messages in failed:
+        (call,) = transcript_of(messages).tool_calls
+        assert (call.result, call.status) == ("no", "error")
+
+
+def test_anthropics_system_prompt_model_and_server_tools(imported) -> None:
+    content = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
+        {
+            "type": "web_search_tool_result",
+            "tool_use_id": "s1",
+            "content": [{"type": "web_search_result", "title": "t"}],
+        },
+        {"type": "text", "text": "Found."},
+    ]
+    given_ = {
+        "system": [{"type": "text", "text": "Be brief."}], "model": "claude-x",
+        "usage": {"input_tokens": 3, "output_tokens": 2},
+        "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": content}],
+    }  # fmt: skip
+    _, ((row, transcript),) = imported(given_)
+    assert [m.role for m in transcript.messages] == ["system", "user", "assistant", "tool", "assistant"]
+    assert (row.agent, transcript.usage.input_tokens, transcript.final_output) == ("claude-x", 3, "Found.")
+
+
+KEYS = st.sampled_from(["role", "content", "type", "tool_calls", "parts", "kind", "id", "name"])
+
+
+@given(st.recursive(st.none() | st.text(max_size=5) | st.integers(), lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(KEYS, inner), max_leaves=8))  # fmt: skip
+def test_whatever_stands_for_a_message_is_read_or_refused(value: Any) -> None:
+    try:
+        transcript_of([value])
+    except AgentevalError:
+        return
+
+
+# promptfoo
+
+
+def row(q: str = "hi", output: Any = "ten", success: bool = True, **more: Any) -> dict[str, Any]:
+    parts = [
+        {"pass": success, "score": float(success), "reason": "because", "assertion": {"type": "contains", "value": "t"}}
+    ]
+    return {
+        "provider": {"id": "openai:m", "label": "a"}, "prompt": {"raw": f"Say {q}"}, "promptIdx": 0, "testIdx": 0,
+        "testCase": {"vars": {"q": q}, "assert": [{"type": "contains", "value": "t"}]}, "vars": {"q": q},
+        "response": {"output": output, "finishReason": "stop"}, "success": success, "score": float(success),
+        "failureReason": 0 if success else 1, "latencyMs": 12, "cost": 0.5,
+        "tokenUsage": {"prompt": 3, "completion": 4, "total": 7},
+        "gradingResult": {"pass": success, "score": float(success), "reason": "all", "componentResults": parts}, **more,
+    }  # fmt: skip
+
+
+def results(*rows: Any, providers: tuple[str, ...] = ("a",)) -> dict[str, Any]:
+    inner = {"version": 3, "prompts": [{"provider": one} for one in providers], "results": list(rows), "stats": {}}
+    return {"evalId": "e", "results": inner, "config": {"prompts": ["Say {{q}}"], "tests": [{"vars": {"q": "hi"}}]}}
+
+
+def test_promptfoo_rows_are_runs_and_repeated_rows_are_repetitions(imported, store: Store) -> None:
+    rows = [row(), row(success=False, testIdx=1), row("other", testIdx=2)]
+    report, runs = imported(results(*rows))
+    assert report.format == "promptfoo"
+    assert [(r.test_id, r.repetition, r.status, r.variation) for r, _ in runs] == [
+        ("q-hi", 1, "passed", ""), ("q-hi", 2, "failed", ""), ("q-other", 1, "passed", ""),
+    ]  # fmt: skip
+    first, transcript = runs[0]
+    assert (transcript.usage.input_tokens, transcript.usage.cost, transcript.timing.total_ms) == (3, 0.5, 12.0)
+    (result,) = store.results(first.id)
+    assert (result.criterion, result.source, result.reason) == ("promptfoo contains", "promptfoo", "because")
+    lines = "\n".join(json.dumps(one) for one in rows)
+    assert [(r.test_id, r.status) for r, _ in imported(lines, "l.jsonl")[1]] == [(r.test_id, r.status) for r, _ in runs]
+
+
+def test_promptfoos_own_verdict_decides_where_its_parts_say_otherwise(imported, store: Store) -> None:
+    forgiven = row(success=False) | {"success": True, "score": 0.5, "failureReason": 0}
+    _, runs = imported(
+        results(
+            forgiven,
+            row("x", gradingResult=None, success=False),
+            row("y", gradingResult={"reason": "No assertions", "pass": True}),
+        )
+    )
+    assert [r.status for r, _ in runs] == ["passed", "failed", "skipped"]
+    assert [(one.criterion, one.severity) for one in store.results(runs[0][0].id)] == [
+        ("promptfoo verdict", "error"), ("promptfoo contains", "info"),
+    ]  # fmt: skip
+
+
+def test_promptfoos_providers_are_variations_and_their_errors_errors(imported) -> None:
+    other = row(provider={"id": "openai:n", "label": "b"}, promptIdx=1)
+    broke = row("z", output=None, success=False, failureReason=2, error="RateLimit: slow\n  at x.js:1", response=None)
+    calls = [{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]
+    _, runs = imported(results(row(), other, broke, row("t", output=calls), providers=("a", "b")))
+    assert [(r.variation, r.repetition) for r, _ in runs[:2]] == [("a", 1), ("b", 1)]
+    assert (runs[2][0].status, runs[2][0].error_message) == ("error", "RateLimit: slow")
+    assert runs[3][1].tool_calls[0].arguments == {"a": 1}
+
+
+# LangSmith
+
+
+def test_langsmith_batches_are_put_together_by_trace(imported, store: Store) -> None:
+    asked = {"messages": [{"role": "user", "content": "hi"}]}
+    answer = {
+        "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}],
+        "model": "m",
+    }
+    root = {"id": "t1", "trace_id": "t1", "name": "agent", "run_type": "chain", "inputs": {"input": "hi"},
+            "start_time": "2026-01-01T00:00:00+00:00", "feedback_stats": {"correct": {"n": 1, "avg": 0.0}}}  # fmt: skip
+    child = {"id": "c1", "trace_id": "t1", "parent_run_id": "t1", "run_type": "llm", "inputs": asked, "name": "llm"}
+    batch = {
+        "post": [root, child, {**root, "id": "t2", "trace_id": "t2", "feedback_stats": None, "error": "boom"}],
+        "patch": [
+            {
+                "id": "c1",
+                "trace_id": "t1",
+                "outputs": {**answer, "usage_metadata": {"input_tokens": 2, "output_tokens": 1}},
+            },
+            {"id": "t1", "trace_id": "t1", "outputs": {"output": "hello"}, "end_time": "2026-01-01T00:00:02+00:00"},
+        ],
+    }
+    for given_, name in (
+        (batch, "b.json"),
+        ("\n".join(json.dumps(one) for one in batch["post"] + batch["patch"][1:]), "r.jsonl"),
+    ):
+        report, runs = imported(given_, name)
+        assert report.format == "langsmith"
+        assert [r.status for r, _ in runs] == ["failed", "error"]
+        assert runs[0][1].timing.total_ms == 2000.0
+    _, runs = imported(batch, "again.json")  # the same bytes: imported before
+    assert runs[0][1].usage.input_tokens == 2
+    assert [m.content for m in runs[0][1].messages] == ["hi", "hello"]
+    assert store.results(runs[0][0].id)[0].criterion == "langsmith correct"
+
+
+# OpenTelemetry
+
+
+def otlp(*spans: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": list(spans)}]}]}
+
+
+def span(
+    trace: str, span_id: str, attributes: dict[str, Any], start: int = 0, end: int = 1, **more: Any
+) -> dict[str, Any]:
+    pairs = [
+        {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}
+        for key, value in attributes.items()
+    ]
+    return {"traceId": trace, "spanId": span_id, "name": span_id, "startTimeUnixNano": str(start * 10**6),
+            "endTimeUnixNano": str(end * 10**6), "attributes": pairs, **more}  # fmt: skip
+
+
+ASKED = [{"role": "user", "parts": [{"type": "text", "content": "Weather?"}]}]
+LOOKED = {"role": "assistant", "parts": [
+    {"type": "reasoning", "content": "Hm."}, {"type": "text", "content": "I look."},
+    {"type": "tool_call", "id": "c1", "name": "get_weather", "arguments": {"city": "Oslo"}}]}  # fmt: skip
+GIVEN = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "4 C"}]}
+TOLD = {"role": "assistant", "parts": [{"type": "text", "content": "It is 4 C."}]}
+
+
+def chat(trace: str, span_id: str, asked: list[Any], told: Any, at: int) -> dict[str, Any]:
+    return span(trace, span_id, {
+        "gen_ai.operation.name": "chat", "gen_ai.response.model": "m", "gen_ai.usage.input_tokens": 5,
+        "gen_ai.usage.output_tokens": 2, "gen_ai.input.messages": json.dumps(asked),
+        "gen_ai.output.messages": json.dumps([told]),
+    }, at, at + 10)  # fmt: skip
+
+
+def test_spans_of_a_trace_are_a_run_wherever_they_stand(imported) -> None:
+    one = chat("t1", "s1", ASKED, LOOKED, 100)
+    tool = span("t1", "s2", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "get_weather",
+                             "gen_ai.tool.call.id": "c1"}, 120, 150)  # fmt: skip
+    two = chat("t1", "s3", [*ASKED, LOOKED, GIVEN], TOLD, 160)
+    http = span("t1", "s4", {"http.method": "GET"})
+    lines = "\n".join(json.dumps(otlp(*some)) for some in ([two], [http, chat("t2", "x", ASKED, TOLD, 5)], [tool, one]))
+    report, runs = imported(lines, "spans.jsonl")
+    assert (report.format, report.added) == ("otel", 2)
+    assert "1 spans are not about a model" in report.notes[0]
+    transcript = runs[0][1]
+    assert said(transcript) == weather()
+    assert (transcript.usage.input_tokens, transcript.model, transcript.timing.total_ms) == (10, "m", 70.0)
+    assert (transcript.tool_calls[0].started_ms, transcript.tool_calls[0].duration_ms) == (20.0, 30.0)
+    assert imported(otlp(two, one, tool, http), "one.json")[1][0][1] == transcript
+
+
+def test_older_instrumentations_and_traces_without_content(imported) -> None:
+    old = span("t1", "s1", {
+        "gen_ai.system": "openai", "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Weather?",
+        "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "Cold.",
+        "gen_ai.completion.0.tool_calls.0.name": "f", "gen_ai.completion.0.tool_calls.0.arguments": "{}",
+    })  # fmt: skip
+    silent = span("t2", "s2", {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5})
+    report, ((_, transcript),) = imported(otlp(old, silent))
+    assert [m.content for m in transcript.messages] == ["Weather?", "Cold."]
+    assert transcript.tool_calls[0].name == "f"
+    assert "capturing content was off" in report.skipped[0][0]
+
+
+def test_a_trace_that_failed_is_an_error(imported) -> None:
+    agent = span("t", "a", {"gen_ai.operation.name": "invoke_agent", "error.type": "timeout"}, 0, 50,
+                 status={"code": 2, "message": "too slow"})  # fmt: skip
+    inner = {**chat("t", "c", ASKED, TOLD, 10), "parentSpanId": "a"}
+    _, ((row_, _),) = imported(otlp(agent, inner))
+    assert (row_.status, row_.error_kind, row_.error_message) == ("error", "timeout", "too slow")
+
+
+# tau2-bench
+
+
+def test_tau2_simulations(imported, store: Store) -> None:
+    messages = [
+        {"role": "assistant", "content": "Hi!", "usage": {"prompt_tokens": 5, "completion_tokens": 1}},
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "name": "f", "arguments": {"a": 1}}]},
+        {"role": "tool", "id": "c1", "content": "no", "error": True},
+        {"role": "assistant", "content": "Sorry."},
+    ]
+    simulations = [
+        {"id": "1", "task_id": "7", "trial": 0, "reward_info": {"reward": 0.0, "reward_breakdown": {"DB": 0.0}},
+         "messages": messages, "agent_cost": 0.2, "duration": 2.0, "termination_reason": "user_stop"},
+        {"id": "2", "task_id": "7", "trial": 1, "reward_info": {"reward": 1.0}, "messages": messages},
+        {"id": "3", "task_id": "8", "trial": 0, "messages": messages, "termination_reason": "agent_error"},
+        {"id": "4"},
+    ]  # fmt: skip
+    task = {"id": "7", "evaluation_criteria": {"actions": [{"name": "f"}]}}
+    report, runs = imported({"info": {"agent_info": {"llm": "m-1"}}, "tasks": [task], "simulations": simulations})
+    assert (report.format, report.read, report.added) == ("tau2-bench", 4, 3)
+    assert [(r.test_id, r.repetition, r.status, r.agent) for r, _ in runs] == [
+        ("7", 1, "failed", "m-1"), ("7", 2, "passed", "m-1"), ("8", 1, "error", "m-1"),
+    ]  # fmt: skip
+    assert runs[0][0].variables["expected_actions"] == [{"name": "f"}]
+    assert runs[0][1].tool_calls[0].status == "error"
+    assert runs[0][1].usage.input_tokens == 5
+    assert "nothing for DB" in store.results(runs[0][0].id)[0].reason
+
+
+# What any file may be
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [
+        ("utf-8", b""),
+        ("utf-8", codecs.BOM_UTF8),
+        ("utf-16-le", codecs.BOM_UTF16_LE),
+        ("utf-16-be", codecs.BOM_UTF16_BE),
+    ],
+)
+def test_encodings(imported, encoding: str, mark: bytes) -> None:
+    text = json.dumps({"messages": [{"role": "assistant", "content": "Grüße 🚀"}]}, ensure_ascii=False)
+    _, ((_, transcript),) = imported(mark + text.encode(encoding), "e.json")
+    assert transcript.final_output == "Grüße 🚀"
+
+
+def test_other_encodings_are_read_as_far_as_they_go(imported) -> None:
+    report, ((_, transcript),) = imported(
+        json.dumps(results(row("Grüße")), ensure_ascii=False).encode("latin-1"), "l.json"
+    )
+    assert transcript.messages[0].content == "Say Gr\ufffd\ufffde"
+    assert report.added == 1
+
+
+def test_what_json_has_no_word_for_and_what_is_deep_can_be_stored(imported) -> None:
+    deep: Any = 1
+    for _ in range(100):
+        deep = [deep]
+    too_deep = "[" * 500 + "]" * 500
+    calls = [
+        {"id": "a", "function": {"name": "f", "arguments": {"x": float("nan"), "y": [float("-inf")], "deep": deep}}},
+        {"id": "b", "function": {"name": "f", "arguments": too_deep}},
+    ]
+    _, ((_, transcript),) = imported([{"role": "assistant", "content": "c", "tool_calls": calls}])
+    first, second = transcript.tool_calls
+    assert first.arguments == {"x": "NaN", "y": ["-Infinity"], "deep": deep}
+    assert isinstance(second.arguments, list)
+
+
+class _Results(io.RawIOBase):
+    """promptfoo's results with `count` rows of about 9 kB, made while they are read."""
+
+    def __init__(self, count: int) -> None:
+        self._parts = self._make(count)
+        self._rest = b""
+
+    @staticmethod
+    def _make(count: int) -> Iterator[bytes]:
+        yield b'{"evalId": "e", "results": {"results": ['
+        one = json.dumps(row(output="x" * 8000))
+        for number in range(count):
+            yield ("," * (number > 0) + one).encode()
+        yield b"]}}"
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self._rest) < size and (part := next(self._parts, b"")):
+            self._rest += part
+        out, self._rest = self._rest[:size], self._rest[size:]
+        return out
+
+
+def test_one_large_object_is_read_in_bounded_memory() -> None:
+    source = Source(Path(__file__))
+    source.reader = lambda: JsonReader(_Results(2_500))  # type: ignore[arg-type, method-assign]
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in FORMATS["promptfoo"].recordings(source))  # type: ignore[misc]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == 2_500
+    assert peak < 8_000_000  # of 22 MB
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=4)
+    | st.dictionaries(st.text(max_size=4), inner, max_size=4), max_leaves=20), st.integers(3, 60), st.booleans())  # fmt: skip
+def test_pulling_reads_what_json_reads(value: Any, window: int, skipping: bool) -> None:
+    raw = json.dumps({"before": value, "list": [value, value], "after": 1}).encode()
+    reader = JsonReader(io.BytesIO(raw), window=window)
+    found: dict[str, Any] = {}
+    for key in reader.members():
+        if key == "list":
+            found[key] = [None if skipping else reader.value() for _ in reader.elements()]
+        elif key == "after" or not skipping:
+            found[key] = reader.value()
+    assert found["after"] == 1
+    if not skipping:
+        assert found == {"before": value, "list": [value, value], "after": 1}
+    cut = JsonReader(io.BytesIO(raw[:-1]), window=window)
+    with pytest.raises(Unreadable):
+        list(cut.members())
+
+
+def test_a_format_that_was_named_is_believed(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(DIALECTS["anthropic"]), "utf-8")
+    with Source(path) as source:
+        assert detect(source).name == "openai"
+    with pytest.raises(AgentevalError, match="nothing in this file can be imported"):
+        import_file(path, store, format="inspect")
+    assert import_file(path, store, format="anthropic").added == 1
+
+
+class TestRecorded:
+    pytestmark = shared
+
+    @pytest.mark.parametrize(
+        ("name", "format_name", "runs"),
+        [
+            ("generated/promptfoo_results.json", "promptfoo", 6),
+            ("generated/langchain_dumpd.json", "openai", 1),
+            ("generated/langchain_messages_to_dict.json", "openai", 1),
+            ("generated/langchain_as_openai.json", "openai", 1),
+            ("generated/openai_agents_input_list.json", "openai", 1),
+            ("generated/pydantic_ai_messages.json", "openai", 1),
+            ("generated/otel_genai_pydantic_ai_spans.json", "otel", 1),
+            ("langsmith/langsmith_py_wrap_openai_reasoning.json", "langsmith", 1),
+            ("wire/transcripts-anthropic.jsonl", "openai", 19),
+        ],
+    )
+    def test_recordings_are_told_apart_and_read(self, imported, name: str, format_name: str, runs: int) -> None:
+        report, found = imported(SHARED / name)
+        assert (report.format, report.added, report.skipped) == (format_name, runs, ())
+        if name.startswith("generated/") and format_name != "promptfoo":
+            ((_, transcript),) = found
+            assert [m.role for m in transcript.messages] == ["user", "assistant", "tool", "tool", "assistant"]
+            assert [(c.name, c.result) for c in transcript.tool_calls] == [
+                ("get_weather", '{"city": "Oslo", "temp": 4, "unit": "c"}'), ("get_time", "12:00"),
+            ]  # fmt: skip
+            assert transcript.final_output == "It is 4 C in Oslo at 12:00."
+        if name.startswith("wire/"):
+            raw = [json.loads(line) for line in (SHARED / name).read_text("utf-8").splitlines()]
+            for one, (_, transcript) in zip(raw, found, strict=True):
+                blocks = [b for m in one["messages"] if isinstance(m["content"], list) for b in m["content"]]
+                assert [c.name for c in transcript.tool_calls] == [b["name"] for b in blocks if b["type"] == "tool_use"]
+                assert all(call.result is not None for call in transcript.tool_calls)
