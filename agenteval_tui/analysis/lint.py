@@ -60,6 +60,20 @@ def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> 
     return sorted(problems, key=lambda problem: (files[problem.file], problem.line, problem.column))
 
 
+def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentConfig]) -> list[Problem]:
+    """All problems of one test, by its place (0-based) in the file's list: what `check_suite` says of it."""
+    items = _items(_child(loaded.root, "tests"))
+    if loaded.suite is None or not 0 <= place < len(items):
+        return list(loaded.problems)
+    node = items[place]
+    first, last = loaded.places.line_and_column(node.start)[0], loaded.places.line_and_column(max(node.end - 1, 0))[0]
+    problems = [one for one in loaded.problems if first <= one.line <= last]
+    test = next((one for one in loaded.suite.tests if loaded.test_nodes.get(one.id.casefold()) is node), None)
+    if test is not None:
+        problems.extend(_test(loaded, loaded.suite, test, user_agents, Datasets(loaded)))
+    return problems
+
+
 def user_agents() -> dict[str, AgentConfig]:
     """The agents of the user's agents.yaml that can be read."""
     return _user_agents()[0]

@@ -56,7 +56,7 @@ class TestEdit:
 def edited_text(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str:
     """The file's text with the edit made; nothing is written. Raises `SaveFailed`, or `AgentevalError` without test."""
     tree = _tree(loaded)
-    place = _place(loaded, test_id)
+    place = place_of(loaded, test_id)
     _edit(tree, place, _with_id(loaded, test_id, edit, tree, place))
     return tree.text
 
@@ -88,11 +88,11 @@ def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[Loade
     tree = _tree(loaded)
     taken = set(loaded.test_nodes)
     made: list[str] = []
-    for place, test_id in sorted(((_place(loaded, one), one) for one in test_ids), reverse=True):
+    for place, test_id in sorted(((place_of(loaded, one), one) for one in test_ids), reverse=True):
         new_id = _free(loaded, test_id, taken)
         taken.add(new_id.casefold())
         tree.copy(["tests"], place, place + 1, apart=True)
-        path = ["tests", place + 1]
+        path: list[str | int] = ["tests", place + 1]
         tree.set(path, "id", new_id, TEST_KEYS)
         name = tree.get(path).get("name")
         if name is not None:
@@ -106,7 +106,7 @@ def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
     """Take tests out of the file, with their own comments. At least one test has to stay."""
     check_unchanged(loaded, read_again(loaded))
     tree = _tree(loaded)
-    places = sorted({_place(loaded, one) for one in test_ids}, reverse=True)
+    places = sorted({place_of(loaded, one) for one in test_ids}, reverse=True)
     if len(places) >= len(tree.get(["tests"])):
         raise SaveFailed(
             "the last test of a suite can't be deleted: a suite needs one",
@@ -123,7 +123,7 @@ def move_test(loaded: LoadedSuite, test_id: str, by: int) -> LoadedSuite:
     check_unchanged(loaded, read_again(loaded))
     tree = _tree(loaded)
     order = list(range(len(tree.get(["tests"]))))
-    place = _place(loaded, test_id)
+    place = place_of(loaded, test_id)
     order.insert(min(max(place + by, 0), len(order) - 1), order.pop(place))
     tree.arrange(["tests"], order)
     return _write(loaded, tree.text)
@@ -137,7 +137,7 @@ def tag_tests(
     tree = _tree(loaded)
     gone = {one.casefold() for one in remove}
     for test_id in test_ids:
-        path = ["tests", _place(loaded, test_id)]
+        path: list[str | int] = ["tests", place_of(loaded, test_id)]
         before = [str(one) for one in tree.get(path).get("tags") or []]
         after = [one for one in before if one.casefold() not in gone]
         known = {one.casefold() for one in after}
@@ -154,7 +154,7 @@ def _tree(loaded: LoadedSuite) -> TreeEdit:
     return TreeEdit(loaded.text, str(loaded.path))
 
 
-def _place(loaded: LoadedSuite, test_id: str) -> int:
+def place_of(loaded: LoadedSuite, test_id: str) -> int:
     """Which of the file's tests this is, 0-based. Raises `AgentevalError` when there is none."""
     node = loaded.node(test_id)
     top = resolve(loaded.node())
@@ -176,7 +176,7 @@ def _with_id(loaded: LoadedSuite, test_id: str, edit: TestEdit, tree: TreeEdit, 
 
 
 def _edit(tree: TreeEdit, place: int, edit: TestEdit) -> None:
-    path = ["tests", place]
+    path: list[str | int] = ["tests", place]
     # What is taken out comes last: a key that is put in finds its neighbours.
     for key in sorted(edit.changes, key=lambda one: edit.changes[one] is None):
         tree.set(path, key, edit.changes[key], TEST_KEYS)

@@ -32,6 +32,7 @@ class Action:
 
 ACTIONS: tuple[Action, ...] = (
     Action("go.suites", "app.go('suites')", "1", "suites", "Go to the suites"),
+    Action("go.editor", "app.go('editor')", "2", "editor", "Go to the editor: a test as a form"),
     Action("go.run", "app.go('run')", "3", "run", "Go to the execution that is watched"),
     Action("go.inspect", "app.go('inspect')", "4", "inspect", "Go to the run that was opened last"),
     Action("go.history", "app.go('history')", "5", "history", "Go to the run history"),
@@ -55,6 +56,31 @@ ACTIONS: tuple[Action, ...] = (
     Action("suites.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "suites"),
     Action("suites.filter", "filter", "slash", "filter", "Filter: text, tag:x, outcome:failed, agent:x", "suites", 7),
     Action("suites.pane", "next_pane", "tab", "details", "Between the list and the details", "suites"),
+    Action("suites.edit_test", "edit_test", "E", "edit test", "Open the selected test in the Editor", "suites"),
+    Action("suites.new", "new_test", "n", "new", "Make a new test in the selected suite", "suites", 8),
+    Action("suites.mark", "mark", "m", "mark", "Mark the test, for run, copy, delete and tags; again: not", "suites"),
+    Action("suites.unmark", "unmark", "M", "unmark", "Take all marks away", "suites"),
+    Action("suites.duplicate", "duplicate", "d", "copy", "Copy the marked tests, or the selected one", "suites"),
+    Action("suites.delete", "delete", "x,delete", "delete", "Delete the marked tests, or the selected one", "suites"),
+    Action("suites.tag", "tag", "t", "tags", "Give tags to the marked tests, or take them away", "suites"),
+    Action("suites.down", "move(1)", "J", "move down", "Move the test down in its file", "suites"),
+    Action("suites.up", "move(-1)", "K", "move up", "Move the test up in its file", "suites"),
+    # Editor
+    Action("edit.save", "save", "ctrl+s", "save", "Save the test: only what was edited changes in the file", "edit", 1),
+    Action("edit.new", "new", "a,n", "new", "Add a criterion (in their list), or make a test (in its list)", "edit", 2),
+    Action("edit.duplicate", "duplicate", "d", "copy", "Copy what is chosen in a list", "edit", 3),
+    Action("edit.delete", "delete", "x,delete", "delete", "Delete what is chosen in a list (tests: asks)", "edit", 4),
+    Action("edit.down", "move(1)", "J", "move down", "Move what is chosen in a list down", "edit"),
+    Action("edit.up", "move(-1)", "K", "move up", "Move what is chosen in a list up", "edit"),
+    Action("edit.undo", "undo", "ctrl+z", "undo", "Undo the last step in the form", "edit", 5),
+    Action("edit.revert", "revert", "f6", "revert", "Back to what the file says", "edit"),
+    Action("edit.next_problem", "next_problem", "f8", "next problem", "Go to the field of the next problem", "edit", 6),
+    Action("edit.pane", "next_pane", "ctrl+n", "pane", "Between tests, test and criteria", "edit", 7),
+    Action("edit.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem in the config", "edit"),
+    Action("edit.explain", "explain", "f3", "what is this", "What the word at the config's cursor means", "edit"),
+    Action("edit.run", "on_a_run", "f9", "on a run", "What it says of the last run: Inspect", "edit"),
+    Action("edit.filter", "filter", "slash", "filter", "Filter the tests by id or name", "edit"),
+    Action("edit.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "edit"),
     # Run
     Action("run.pause", "pause", "space", "pause", "Pause, or go on", "run", 1),
     Action("run.cancel", "cancel", "c", "cancel", "Cancel the execution (asks)", "run", 2),
@@ -170,7 +196,7 @@ def bindings(scope: str) -> list[Binding]:
 
 
 # These must work while a text field has the focus.
-_PRIORITY = {"inspect.save", "inspect.fix", "inspect.revert", "inspect.flips", "inspect.relax"}
+_PRIORITY = {"edit.save", "inspect.save", "inspect.fix", "inspect.revert", "inspect.flips", "inspect.relax"}
 
 _KEY_WORDS = {
     "question_mark": "?",

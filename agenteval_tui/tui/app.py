@@ -31,12 +31,15 @@ from agenteval_tui.tui.themes import DEFAULT_THEME, load_themes, variable_defaul
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
+    from agenteval_tui.grading.starters import Starter
     from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
     from agenteval_tui.tui.screens.difference import DifferenceScreen
     from agenteval_tui.tui.screens.divergence import DivergenceScreen
+    from agenteval_tui.tui.screens.editor import EditorScreen
     from agenteval_tui.tui.screens.history import HistoryScreen
     from agenteval_tui.tui.screens.inspect import InspectScreen
     from agenteval_tui.tui.screens.run import RunScreen
@@ -48,6 +51,12 @@ def _suites() -> FrameScreen:
     from agenteval_tui.tui.screens.suites import SuitesScreen
 
     return SuitesScreen()
+
+
+def _editor() -> FrameScreen:
+    from agenteval_tui.tui.screens.editor import EditorScreen
+
+    return EditorScreen()
 
 
 def _run() -> FrameScreen:
@@ -88,6 +97,7 @@ def _branches() -> FrameScreen:
 
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "suites": _suites,
+    "editor": _editor,
     "run": _run,
     "inspect": _inspect,
     "history": _history,
@@ -229,8 +239,8 @@ class AgentevalApp(App[int]):
         screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
         screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit, at=at)
 
-    def show_difference(self, left: str, right: str = "") -> None:
-        """Compare two runs step by step; without `right`, with the run of the test that says most."""
+    def show_difference(self, left: str, right: str) -> None:
+        """Compare two runs step by step."""
         self.go("difference")
         screen: DifferenceScreen = self.get_screen("difference")  # type: ignore[assignment]
         screen.open(left, right)
@@ -240,6 +250,22 @@ class AgentevalApp(App[int]):
         self.go("branches")
         screen: DivergenceScreen = self.get_screen("branches")  # type: ignore[assignment]
         screen.open(run_id)
+
+    def edit_test(self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None) -> None:
+        """Open a test in the Editor; `starter`: with this criterion added, as an edit that is not saved yet."""
+        self.go("editor")
+        screen: EditorScreen = self.get_screen("editor")  # type: ignore[assignment]
+        screen.open_test(suite, test, criterion=criterion, starter=starter)
+
+    def new_test(self, loaded: LoadedSuite) -> None:
+        """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""
+        from agenteval_tui.tui.screens.new_test import NewTestScreen
+
+        def made(test: str | None) -> None:
+            if test:
+                self.edit_test(loaded.key, test)
+
+        self.push_screen(NewTestScreen(loaded), made)
 
     def watch_live(self, live: Live, expected: Expected | None = None) -> None:
         """Show an execution that runs now. `expected`: what its plan said that it takes."""

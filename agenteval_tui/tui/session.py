@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.estimate import Estimate
     from agenteval_tui.runs.plan import Plan, PlanOptions
     from agenteval_tui.runs.trusting import Need
+    from agenteval_tui.suites.edit_test import TestEdit
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.text.problems import Problem
 
@@ -198,6 +199,51 @@ class Session:
         from agenteval_tui.suites.save import save_config
 
         return save_config(loaded, test_id, criterion, text)
+
+    def save_test(self, loaded: LoadedSuite, test_id: str, edit: TestEdit) -> LoadedSuite:
+        """Write the edit of a test into the suite's file, those places only."""
+        from agenteval_tui.suites.edit_test import save_test
+
+        return save_test(loaded, test_id, edit)
+
+    def new_test(self, path: Path, name: str, prompt: str, test_id: str = "") -> str:
+        """Write a new test into a suite's file, with a criterion to begin with. Gives its id; "": made of the name."""
+        from agenteval_tui.grading.starters import starters
+        from agenteval_tui.suites.edit_test import add_test, free_id
+        from agenteval_tui.suites.load import load_suite
+
+        loaded = load_suite(path)
+        wanted = test_id or free_id(loaded, name)
+        first = next(one for one in starters() if one.metric == "TextMatch")
+        criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
+        add_test(loaded, {"id": wanted, "name": name, "prompt": prompt, "criteria": [criterion]})
+        return wanted
+
+    def duplicate_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
+        """Copies of tests, each behind its own."""
+        from agenteval_tui.suites.edit_test import duplicate_tests
+
+        return duplicate_tests(loaded, tests)[0]
+
+    def delete_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
+        """Take tests out of the suite's file."""
+        from agenteval_tui.suites.edit_test import delete_tests
+
+        return delete_tests(loaded, tests)
+
+    def move_test(self, loaded: LoadedSuite, test: str, by: int) -> LoadedSuite:
+        """Move a test within its file."""
+        from agenteval_tui.suites.edit_test import move_test
+
+        return move_test(loaded, test, by)
+
+    def tag_tests(
+        self, loaded: LoadedSuite, tests: Sequence[str], add: Sequence[str], remove: Sequence[str]
+    ) -> LoadedSuite:
+        """Give tests tags, and take some away."""
+        from agenteval_tui.suites.edit_test import tag_tests
+
+        return tag_tests(loaded, tests, add, remove)
 
     def close(self) -> None:
         """Close the history."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import percent
-from agenteval_tui.tui.presenters.outcomes import flaky, glyph, mark, pulse
+from agenteval_tui.tui.presenters.outcomes import UNICODE, flaky, glyph, mark, pulse
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["suite", "test", "criterion"]
 SPARK = 8
+
+
+MARK = "●" if UNICODE else "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,7 @@ class SuiteTree:
         self.folded = set(folded)
         self.opened = set(opened)
         self.query = Query()
+        self.marked: set[str] = set()  # keys of tests that several actions are meant for
         self.rows: list[Node] = []
         self.arrange()
 
@@ -206,7 +210,8 @@ class SuiteTree:
         summary = node.suite.summaries.get(test.id)
         state = outcome_of(summary)
         arrow = "▾" if self.is_open(node) else "▸"
-        start: list[Cell] = [(f"   {arrow} ", "dim"), mark(state), (" ", ""), (one_line(test.id), "")]
+        sign: Cell = (f" {MARK} ", "bold accent") if node.key in self.marked else ("   ", "")
+        start: list[Cell] = [sign, (f"{arrow} ", "dim"), mark(state), (" ", ""), (one_line(test.id), "")]
         if summary is None or not summary.recent:
             note = "not run yet" if width >= 50 else ""
             return spread(start, ((note, "dim"), (" ", "")), width)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.suites.load import LoadedSuite
 
 LAST_RUNS = 20
 
@@ -94,6 +95,8 @@ class SuitesScreen(FrameScreen):
             tree.query = old.query
             tree.arrange()
         self._tree = tree
+        if old is not None:
+            tree.marked = {_key_of(node) for node in self._all_tests()} & old.marked
         self._runs.clear()
         view = self.query_one("#tree", VirtualList)
         view.set_empty(self._empty())
@@ -109,7 +112,22 @@ class SuitesScreen(FrameScreen):
             self.run_worker(self._watch_files(), group="files", exit_on_error=False)
             for notice in self.agenteval.session.notices:
                 self.agenteval.say(notice, severity="warning")
+            self._say_drafts()
         self.agenteval.count_running()
+
+    def _say_drafts(self) -> None:
+        """Edits of an earlier start that were not saved are in the Editor."""
+        from agenteval_tui.tui.drafts import Drafts
+
+        def then(kept: int) -> None:
+            if kept:
+                was = "edit was" if kept == 1 else "edits were"
+                self.agenteval.say(f"{kept} {was} not saved: 2 goes to the Editor, where it can be restored.")
+
+        known = {_key_of(node) for node in self._all_tests()}
+        self.ask(
+            lambda: sum(f"{one.suite}\x1f{one.test}" in known for one in Drafts().listed("test")), then, group="drafts"
+        )
 
     def _go_to(self, tree: SuiteTree, key: str) -> None:
         """The cursor to a test, whatever was folded or filtered."""
@@ -165,6 +183,8 @@ class SuitesScreen(FrameScreen):
         left: tuple[Cell, ...] = ()
         if self._tree.query:
             left = ((f"{len(self._tree.shown_tests())} shown", "dim"),)
+        if self._tree.marked:
+            left = (*left, (("  " if left else "") + f"{len(self._tree.marked)} marked", "accent"))
         return left, ((" · ".join(facts), "dim"),)
 
     @property
@@ -283,7 +303,11 @@ class SuitesScreen(FrameScreen):
 
     def action_run_selection(self) -> None:
         node = self._node
-        if node is not None:
+        marked = self._marked()
+        if marked:
+            paths = list(dict.fromkeys(one.suite.loaded.path for one in marked))
+            self._start(paths, tuple(_test_name(one) for one in marked), count(len(marked), "test"))
+        elif node is not None:
             tests = (_test_name(node),) if node.test is not None else ()
             self._start([node.suite.loaded.path], tests, node.test.id if node.test else _name(node))
 
@@ -384,12 +408,133 @@ class SuitesScreen(FrameScreen):
     def _inspect_node(self, node: Node, *, edit: bool) -> None:
         assert node.test is not None
         runs = self._runs.get(_test_key(node), ())
+        if not runs and edit:
+            # Without a run there is nothing to judge a config by: the Editor knows how to live without.
+            self.action_edit_test()
+            return
         if not runs:
             self.agenteval.say(f"{node.test.id} was not run yet: press r to run it.")
             return
         failing = [run.id for run in runs if run.status in ("failed", "error")]
         name = node.test.criteria[node.criterion].name if node.criterion is not None else ""
         self.agenteval.inspect((failing or [runs[0].id])[0], criterion=name, runs=[r.id for r in runs], edit=edit)
+
+    # Changing the suites' files
+
+    def action_edit_test(self) -> None:
+        node = self._node
+        if node is None or node.test is None:
+            self.agenteval.say("Choose a test to edit it as a form; o opens the whole file.")
+            return
+        name = node.test.criteria[node.criterion].name if node.criterion is not None else ""
+        self.agenteval.edit_test(node.suite.loaded.key, node.test.id, criterion=name)
+
+    def action_new_test(self) -> None:
+        node = self._node
+        if node is None:
+            self.agenteval.say("There is no suite to write a test to: `agenteval init` makes one.")
+            return
+        self.agenteval.new_test(node.suite.loaded)
+
+    def _marked(self) -> list[Node]:
+        """The marked tests, in the order of their files."""
+        marked = self._tree.marked if self._tree is not None else set()
+        return [node for node in self._all_tests() if _key_of(node) in marked] if marked else []
+
+    def _meant(self) -> list[Node]:
+        """The marked tests, else the selected one."""
+        marked, node = self._marked(), self._node
+        return marked or ([Node("test", node.suite, node.test)] if node is not None and node.test is not None else [])
+
+    def action_mark(self) -> None:
+        node, tree = self._node, self._tree
+        if tree is None or node is None or node.test is None:
+            self.agenteval.say("Tests can be marked.")
+            return
+        tree.marked ^= {_key_of(node)}
+        view = self.query_one("#tree", VirtualList)
+        view.refresh_rows()
+        view.action_cursor_down()
+        self.retitle()
+
+    def action_unmark(self) -> None:
+        if self._tree is not None and self._tree.marked:
+            self._tree.marked.clear()
+            self.query_one("#tree", VirtualList).refresh_rows()
+            self.retitle()
+
+    def action_duplicate(self) -> None:
+        session = self.agenteval.session
+        self._change("copied", lambda loaded, tests: session.duplicate_tests(loaded, tests))
+
+    def action_delete(self) -> None:
+        from agenteval_tui.tui.screens.editor_questions import delete_question
+
+        meant, session = self._meant(), self.agenteval.session
+        if not meant:
+            self.agenteval.say("Choose a test, or mark several.")
+            return
+
+        def answered(answer: str | None) -> None:
+            if answer:
+                self._change("deleted", lambda loaded, tests: session.delete_tests(loaded, tests), meant)
+
+        files = list(dict.fromkeys(node.suite.loaded.path.name for node in meant))
+        ids = [node.test.id for node in meant if node.test is not None]
+        self.app.push_screen(delete_question(ids, ", ".join(files)), answered)
+
+    def action_tag(self) -> None:
+        from agenteval_tui.tui.screens.new_test import TagsScreen
+
+        meant, session = self._meant(), self.agenteval.session
+        if not meant:
+            self.agenteval.say("Choose a test, or mark several.")
+            return
+
+        def answered(answer: tuple[list[str], list[str]] | None) -> None:
+            if answer is not None:
+                add, remove = answer
+                self._change("tagged", lambda loaded, tests: session.tag_tests(loaded, tests, add, remove), meant)
+
+        tags = sorted({tag for node in meant if node.test is not None for tag in node.test.tags})
+        self.app.push_screen(TagsScreen(len(meant), tags), answered)
+
+    def action_move(self, by: int) -> None:
+        node, session = self._node, self.agenteval.session
+        if node is None or node.test is None:
+            self.agenteval.say("Choose a test to move it.")
+            return
+        one = Node("test", node.suite, node.test)
+        self._change("moved", lambda loaded, tests: session.move_test(loaded, tests[0], by), [one])
+
+    def _change(
+        self, what: str, change: Callable[[LoadedSuite, list[str]], LoadedSuite], meant: list[Node] | None = None
+    ) -> None:
+        """Change the files of these tests (each file once), and read the suites again."""
+        nodes = self._meant() if meant is None else meant
+        if not nodes:
+            self.agenteval.say("Choose a test, or mark several.")
+            return
+        by_file: dict[str, tuple[LoadedSuite, list[str]]] = {}
+        for node in nodes:
+            loaded = node.suite.loaded
+            by_file.setdefault(loaded.key, (loaded, []))[1].append(node.test.id if node.test is not None else "")
+
+        def work() -> list[str]:
+            return [change(loaded, tests).path.name for loaded, tests in by_file.values()]
+
+        def done(files: list[str]) -> None:
+            who = nodes[0].test.id if len(nodes) == 1 and nodes[0].test is not None else count(len(nodes), "test")
+            if what != "moved":
+                self.agenteval.say(f"{who} {what} in {', '.join(files)}.")
+            self.reload()
+
+        def failed(error: AgentevalError) -> None:
+            # Another program wrote the file: what it says now is shown, then it can be tried again.
+            self.agenteval.say_error(error)
+            self.reload()
+
+        self.ask(work, done, group="change", failed=failed)
 
     def action_open_editor(self) -> None:
         node = self._node
@@ -410,6 +555,11 @@ def _name(node: Node) -> str:
 def _test_name(node: Node) -> str:
     """The node's test as an execution is told of it: other suites may have a test of the same id."""
     return f"{node.suite.loaded.key}::{node.test.id}" if node.test is not None else ""
+
+
+def _key_of(node: Node) -> str:
+    """What the tree calls the node's test."""
+    return Node("test", node.suite, node.test).key
 
 
 def _test_key(node: Node | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -14,12 +14,13 @@ from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, TextArea
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.palette import palette_of
 from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.paragraphs import paragraph
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
@@ -27,7 +28,10 @@ BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`choices` are (value, words for people); without any it is a text. `hint` stands beside it in a few words."""
+    """`choices` are (value, words for people); without any it is a text. `hint` stands beside it in a few words.
+
+    `rows` above 0: a text over several lines, so many rows high.
+    """
 
     name: str
     label: str
@@ -35,6 +39,7 @@ class Field:
     hint: str = ""
     placeholder: str = ""
     choices: tuple[tuple[str, str], ...] = ()
+    rows: int = 0
 
 
 class ChoiceField(Widget, can_focus=True):
@@ -86,6 +91,20 @@ class ChoiceField(Widget, can_focus=True):
         self._place = next((place for place, (one, _) in enumerate(self._choices) if one == value), 0)
         self.refresh()
 
+    @property
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """What there is to choose from."""
+        return self._choices
+
+    def choose(self, value: str, *, tell: bool = False) -> None:
+        """Choose a value; one that is not offered is offered too. No `Changed` unless `tell`."""
+        if value not in (one for one, _ in self._choices):
+            self._choices = (*self._choices, (value, f"{value} (unknown)"))
+        self._place = next(place for place, (one, _) in enumerate(self._choices) if one == value)
+        self.refresh()
+        if tell:
+            self.post_message(self.Changed(self, value))
+
     def render_line(self, y: int) -> Strip:
         words = one_line(self._choices[self._place][1], 60) if self._choices else ""
         here = self.has_focus
@@ -131,17 +150,20 @@ class Form(Vertical):
 
     @dataclass
     class Submitted(Message):
-        """Enter, in any field."""
+        """Enter, in a field (but not in one over several lines)."""
 
         form: Form
+        name: str = ""
 
         @property
         def control(self) -> Form:
             """The form."""
             return self.form
 
-    def __init__(self, fields: Sequence[Field], *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, fields: Sequence[Field], *, below: bool = False, id: str | None = None) -> None:
+        """`below`: what is wrong with a field stands below it, not beside it."""
+        super().__init__(id=id, classes="below" if below else None)
+        self._below = below
         self._fields = tuple(fields)
         self._notes: dict[str, tuple[str, bool]] = {}
 
@@ -152,12 +174,24 @@ class Form(Vertical):
                 yield LineBlock(lambda width, label=label: [fit(label, width)], classes="label")  # type: ignore[misc]
                 if field.choices:
                     yield ChoiceField(field.choices, field.value, id=f"field-{field.name}")
+                elif field.rows:
+                    yield self._area(field)
                 else:
                     name = f"field-{field.name}"
                     yield Input(
                         field.value, placeholder=field.placeholder, id=name, compact=True, select_on_focus=False
                     )
                 yield LineBlock(id=f"note-{field.name}", classes="note")
+
+    @staticmethod
+    def _area(field: Field) -> TextArea:
+        area = TextArea(
+            field.value, soft_wrap=True, tab_behavior="focus", compact=True, highlight_cursor_line=False,
+            placeholder=field.placeholder, id=f"field-{field.name}",
+        )  # fmt: skip
+        area.cursor_blink = False
+        area.styles.height = field.rows
+        return area
 
     def on_mount(self) -> None:
         for field in self._fields:
@@ -171,9 +205,36 @@ class Form(Vertical):
         """What stands in the fields, by name; texts without white space around them."""
         return {field.name: self._value(field) for field in self._fields}
 
+    def fill(self, values: Mapping[str, str]) -> None:
+        """Put texts into fields, those of them that differ; nobody is told."""
+        for field in self._fields:
+            if field.name not in values:
+                continue
+            found, value = self.query_one(f"#field-{field.name}"), values[field.name]
+            if isinstance(found, ChoiceField):
+                if found.value != value:
+                    found.choose(value)
+            elif isinstance(found, TextArea):
+                if found.text != value:
+                    with found.prevent(TextArea.Changed):
+                        found.load_text(value)
+            elif isinstance(found, Input) and found.value != value:
+                with found.prevent(Input.Changed):
+                    found.value = value
+
     def offer(self, name: str, choices: Sequence[tuple[str, str]]) -> None:
         """Other choices for a field."""
         self.query_one(f"#field-{name}", ChoiceField).offer(choices)
+
+    def hold(self, name: str, placeholder: str) -> None:
+        """What stands in a text field while it is empty."""
+        self.query_one(f"#field-{name}", Input).placeholder = placeholder
+
+    def grow(self, name: str, rows: int) -> None:
+        """How high a text over several lines is."""
+        area = self.query_one(f"#field-{name}")
+        if area.styles.height is None or area.styles.height.value != rows:
+            area.styles.height = rows
 
     def hint(self, name: str, text: str) -> None:
         """What stands beside a field, while nothing is wrong with it."""
@@ -192,12 +253,19 @@ class Form(Vertical):
         found = self.query_one(f"#field-{field.name}")
         if isinstance(found, ChoiceField):
             return found.value
+        if isinstance(found, TextArea):
+            return found.text
         return found.value.strip() if isinstance(found, Input) else ""
 
     def _show_note(self, field: Field) -> None:
         said = self._notes.get(field.name, ("", False))[0]
+        note = self.query_one(f"#note-{field.name}", LineBlock)
+        if self._below:
+            words, style = (f"! {one_line(said, 200)}", "error") if said else (field.hint, "dim")
+            note.show(lambda width: paragraph(words, width, style) if words else [])
+            return
         cells: Line = ((f"! {one_line(said, 120)}", "error"),) if said else ((field.hint, "dim"),)
-        self.query_one(f"#note-{field.name}", LineBlock).show(lambda width: [fit(cells, width)])
+        note.show(lambda width: [fit(cells, width)])
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """A letter more or less."""
@@ -207,7 +275,12 @@ class Form(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter in a text."""
         event.stop()
-        self.post_message(self.Submitted(self))
+        self.post_message(self.Submitted(self, (event.input.id or "").removeprefix("field-")))
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """A text over several lines is another one."""
+        event.stop()
+        self.post_message(self.Changed(self, (event.text_area.id or "").removeprefix("field-")))
 
     def on_choice_field_changed(self, event: ChoiceField.Changed) -> None:
         """Another choice."""
@@ -217,7 +290,7 @@ class Form(Vertical):
     def on_choice_field_submitted(self, event: ChoiceField.Submitted) -> None:
         """Enter in a choice."""
         event.stop()
-        self.post_message(self.Submitted(self))
+        self.post_message(self.Submitted(self, (event.field.id or "").removeprefix("field-")))
 
     def action_move(self, by: int) -> None:
         """The next field, or the one before."""

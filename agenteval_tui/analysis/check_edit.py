@@ -1,0 +1,84 @@
+"""What would be wrong with a test if an edit of it were saved: the same as `validate` says, by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.lint import check_test
+from agenteval_tui.suites.edit_test import TestEdit, edited_text, place_of
+from agenteval_tui.suites.load import LoadedSuite, load_text
+from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
+from agenteval_tui.suites.yaml_tree import Node, Scalar, resolve
+from agenteval_tui.suites.yaml_tree import Sequence as SequenceNode
+from agenteval_tui.text.problems import Problem
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.model import AgentConfig
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """A problem, and the field that it is about: a key of the test, or of its criterion number `criterion` (0-based).
+
+    `field` is "" for the test (or the criterion) as a whole.
+    """
+
+    problem: Problem
+    field: str = ""
+    criterion: int | None = None
+
+
+def check_edit(
+    loaded: LoadedSuite, test_id: str, edit: TestEdit, user_agents: Mapping[str, AgentConfig]
+) -> tuple[str, list[FieldProblem]]:
+    """(the file's text as it would be, what would be wrong with the test). Raises `SaveFailed` as saving would."""
+    place = place_of(loaded, test_id)
+    text = edited_text(loaded, test_id, edit)
+    after = load_text(text, loaded.path)
+    test = _test_node(after, place)
+    problems = check_test(after, place, user_agents)
+    return text, [_located(one, test, after) if one.file == str(after.path) else _dataset(one) for one in problems]
+
+
+def _dataset(problem: Problem) -> FieldProblem:
+    return FieldProblem(problem, "dataset")
+
+
+def _located(problem: Problem, test: Node | None, loaded: LoadedSuite) -> FieldProblem:
+    real = resolve(test) if test is not None else None
+    if not isinstance(real, MappingNode):
+        return FieldProblem(problem)
+    offset = loaded.places.offset(problem.line, problem.column)
+    key, value = _around(real, offset)
+    if key == "criteria" and value is not None:
+        items = resolve(value)
+        for number, item in enumerate(items.items if isinstance(items, SequenceNode) else ()):
+            one = resolve(item)
+            if item.start <= offset <= max(one.end, item.end) and isinstance(one, MappingNode):
+                found, _ = _around(one, offset)
+                return FieldProblem(problem, found, number)
+    # What has no place of its own is said of the whole: its first line.
+    if problem.code in _WHOLE and offset <= real.start + 1:
+        key = _WHOLE[problem.code]
+    return FieldProblem(problem, key)
+
+
+_WHOLE = {"no-agent": "agent", "cannot-fail": "criteria"}
+
+
+def _around(owner: MappingNode, offset: int) -> tuple[str, Node | None]:
+    """The key whose name or value stands at `offset`."""
+    for key, value in owner.pairs:
+        end = value.end if isinstance(value, Scalar) else max(value.end, resolve(value).end)
+        if key.start <= offset <= max(end, key.end):
+            return key.text, value
+    return "", None
+
+
+def _test_node(loaded: LoadedSuite, place: int) -> Node | None:
+    top = resolve(loaded.root) if loaded.root is not None else None
+    listed = top.get("tests") if isinstance(top, MappingNode) else None
+    items = resolve(listed) if listed is not None else None
+    return items.items[place] if isinstance(items, SequenceNode) and place < len(items.items) else None

@@ -1,0 +1,206 @@
+"""A test as the texts of a form, and what of them was changed. Read from the file itself, so that a test that is not
+right can be mended here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agenteval_tui.suites.edit_keys import YamlText, yaml_text
+from agenteval_tui.suites.edit_test import CRITERION_KEYS, CriterionEdit, TestEdit
+from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
+from agenteval_tui.suites.yaml_tree import Node, Scalar, is_null, plain_data, resolve, untyped
+from agenteval_tui.suites.yaml_tree import Sequence as SequenceNode
+from agenteval_tui.text.problems import AgentevalError
+
+TEXTS = ("id", "name", "description", "prompt", "category", "agent")
+NUMBERS = ("repeat", "timeout", "pass_threshold")
+YAMLS = ("variables", "messages", "turns", "context", "variations", "stop")
+DATASET = ("dataset_file", "dataset_limit")
+TEST_FIELDS = (*TEXTS, "tags", *NUMBERS, *DATASET, *YAMLS)
+CRITERION_FIELDS = CRITERION_KEYS
+_CRITERION_NUMBERS = ("weight", "pass_threshold")
+_YES = ("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON")
+
+
+@dataclass(slots=True)
+class CriterionForm:
+    """A criterion's texts by field. `source`: which of the file's criteria it is (or a copy of), None: a new one."""
+
+    source: int | None
+    values: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> CriterionForm:
+        """Another one with the same texts."""
+        return CriterionForm(self.source, dict(self.values))
+
+
+@dataclass(slots=True)
+class TestForm:
+    """A test's texts by field ("" where nothing stands), and its criteria in their order."""
+
+    __test__ = False  # not a test of this project
+
+    values: dict[str, str] = field(default_factory=dict)
+    criteria: list[CriterionForm] = field(default_factory=list)
+
+    def copy(self) -> TestForm:
+        """Another one with the same texts."""
+        return TestForm(dict(self.values), [one.copy() for one in self.criteria])
+
+
+def read_form(loaded: LoadedSuite, test_id: str) -> TestForm:
+    """The form of a test as it stands in the file. Raises `AgentevalError` when there is no such test."""
+    real = resolve(loaded.node(test_id))
+    form = TestForm(dict.fromkeys(TEST_FIELDS, ""))
+    if not isinstance(real, MappingNode):
+        return form
+    for key in (*TEXTS, *NUMBERS):
+        form.values[key] = _text(real.get(key), loaded)
+    for key in YAMLS:
+        form.values[key] = _yaml(real.get(key), loaded)
+    form.values["tags"] = ", ".join(_texts(real.get("tags")))
+    dataset = real.get("dataset")
+    there = resolve(dataset) if dataset is not None else None
+    if isinstance(there, MappingNode):
+        form.values["dataset_file"] = _text(there.get("file"), loaded)
+        form.values["dataset_limit"] = _text(there.get("limit"), loaded)
+    criteria = real.get("criteria")
+    listed = resolve(criteria) if criteria is not None else None
+    for number, item in enumerate(listed.items if isinstance(listed, SequenceNode) else ()):
+        form.criteria.append(CriterionForm(number, _criterion(item, loaded, test_id, number)))
+    return form
+
+
+def _criterion(item: Node, loaded: LoadedSuite, test_id: str, number: int) -> dict[str, str]:
+    real = resolve(item)
+    values = dict.fromkeys(CRITERION_FIELDS, "")
+    if not isinstance(real, MappingNode):
+        return values
+    for key in CRITERION_FIELDS:
+        values[key] = _text(real.get(key), loaded)
+    values["severity"] = values["severity"] or "error"
+    values["negate"] = "true" if values["negate"] in _YES else ""
+    try:
+        values["config_uxon"] = loaded.config_source(test_id, number).text
+    except AgentevalError:
+        values["config_uxon"] = ""
+    return values
+
+
+def _text(node: Node | None, loaded: LoadedSuite) -> str:
+    if node is None or is_null(node):
+        return ""
+    real = resolve(node)
+    return real.text if isinstance(real, Scalar) else yaml_text(node, loaded.text)
+
+
+def _yaml(node: Node | None, loaded: LoadedSuite) -> str:
+    if node is None or is_null(node):
+        return ""
+    real = resolve(node)
+    return yaml_text(real if not isinstance(real, Scalar) else node, loaded.text)
+
+
+def _texts(node: Node | None) -> list[str]:
+    data = plain_data(node) if node is not None else None
+    return [str(one) for one in data] if isinstance(data, list) else [str(data)] if data is not None else []
+
+
+# What was changed
+
+
+def edit_of(base: TestForm, now: TestForm) -> TestEdit:
+    """The edit that makes of a test that reads as `base` one that reads as `now`.
+
+    What is no number where one is meant goes into the file as it is: the check says what is wrong with it.
+    """
+    changes: dict[str, Any] = {}
+    for key in TEST_FIELDS:
+        before, after = base.values.get(key, ""), now.values.get(key, "")
+        if before == after or key in DATASET:
+            continue
+        changes[key] = _value(key, after)
+    if any(base.values.get(key) != now.values.get(key) for key in DATASET):
+        changes["dataset"] = _dataset(now.values)
+    return TestEdit(changes, _criteria(base.criteria, now.criteria))
+
+
+def _value(key: str, text: str) -> Any:
+    if key == "tags":
+        return [one.strip() for one in text.split(",") if one.strip()] or None
+    if not text.strip() and key != "prompt":
+        return None
+    if key in YAMLS:
+        return YamlText(text)
+    if key in NUMBERS:
+        return number_of(text)
+    return text or None
+
+
+def number_of(text: str) -> Any:
+    """A number, or the text that is none."""
+    value = untyped(Scalar(text.strip(), 0, 0))
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else text.strip()
+
+
+def _dataset(values: Mapping[str, str]) -> dict[str, Any] | None:
+    file, limit = values["dataset_file"].strip(), values["dataset_limit"].strip()
+    if not file and not limit:
+        return None
+    return {"file": file, "limit": number_of(limit)} if limit else {"file": file}
+
+
+def _criteria(base: Sequence[CriterionForm], now: Sequence[CriterionForm]) -> list[CriterionEdit] | None:
+    made = []
+    for one in now:
+        if one.source is None:
+            made.append(CriterionEdit(None, _new_criterion(one.values)))
+            continue
+        before = base[one.source].values
+        changes = {
+            key: _criterion_value(key, one.values[key]) for key in CRITERION_FIELDS if one.values[key] != before[key]
+        }
+        made.append(CriterionEdit(one.source, changes))
+    same = [one.source for one in made] == list(range(len(base))) and not any(one.changes for one in made)
+    return None if same else made
+
+
+def _criterion_value(key: str, text: str) -> Any:
+    if key == "negate":
+        return True if text == "true" else None
+    if key == "config_uxon":
+        return text
+    if not text.strip():
+        return None
+    return number_of(text) if key in _CRITERION_NUMBERS else text
+
+
+def _new_criterion(values: Mapping[str, str]) -> dict[str, Any]:
+    made = {key: _criterion_value(key, values.get(key, "")) for key in CRITERION_FIELDS}
+    if made["severity"] == "error":
+        made["severity"] = None  # it is what one has that says nothing
+    made["name"] = made["name"] or ""
+    return {key: value for key, value in made.items() if value is not None}
+
+
+def new_criterion(name: str, prototype_class: str, config: str, expected_value: str | None = None) -> CriterionForm:
+    """A criterion that stands in no file yet."""
+    values = dict.fromkeys(CRITERION_FIELDS, "")
+    values.update(name=name, prototype_class=prototype_class, config_uxon=config, severity="error")
+    values["expected_value"] = expected_value or ""
+    return CriterionForm(None, values)
+
+
+def yaml_problems(form: TestForm) -> dict[str, str]:
+    """What can't be read as YAML, by field: that can't be checked any further."""
+    found = {}
+    for key in YAMLS:
+        if form.values.get(key, "").strip():
+            try:
+                YamlText(form.values[key]).value  # noqa: B018  (it is read, to see whether it can be)
+            except AgentevalError as error:
+                found[key] = f"{error.where}: {error.what}"
+    return found

@@ -1,0 +1,127 @@
+"""A new test: its name and what is asked; the rest is done in the Editor. And tags for several tests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.app import AgentevalApp
+
+
+class NewTestScreen(ModalScreen["str | None"]):
+    """Dismissed with the id of the test when it is written, or None."""
+
+    CSS_PATH = "new_test.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, loaded: LoadedSuite) -> None:
+        super().__init__()
+        self._loaded = loaded
+        self._error: AgentevalError | None = None
+
+    def compose(self) -> ComposeResult:
+        suite = self._loaded.suite
+        where = one_line(suite.name if suite is not None else self._loaded.path.name, 60)
+        fields = [
+            Field("name", "name", placeholder="what is tested"),
+            Field("prompt", "prompt", placeholder="what the agent is asked"),
+            Field("id", "id", placeholder="made from the name"),
+        ]
+        with Vertical(id="sheet"):
+            yield LineBlock(lambda width: [fit((("A new test in ", "bold"), (where, "accent")), width), ()], id="head")
+            yield Form(fields, below=True, id="fields")
+            yield LineBlock(self._said, id="said")
+            yield LineBlock(_foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        self._complain(None)
+        event.form.complain({})
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Write it, or go to what is missing."""
+        values = event.form.values()
+        missing = {name: "this is needed" for name in ("name", "prompt") if not values[name]}
+        if event.name == "name" and missing == {"prompt": "this is needed"}:
+            self.focus_next()
+            return
+        event.form.complain(missing)
+        if not missing:
+            self.run_worker(self._write(values), group="write", exclusive=True, exit_on_error=False)
+
+    async def _write(self, values: dict[str, str]) -> None:
+        session = cast("AgentevalApp", self.app).session
+        path = self._loaded.path
+        try:
+            test = await asyncio.to_thread(session.new_test, path, values["name"], values["prompt"], values["id"])
+        except AgentevalError as error:
+            self._complain(error)
+            return
+        self.dismiss(test)
+
+    def _complain(self, error: AgentevalError | None) -> None:
+        self._error = error
+        self.query_one("#said", LineBlock).show(self._said)
+
+    def _said(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        return [(), *paragraph("It is written to the suite's file and opens in the Editor.", width, "dim")]
+
+
+class TagsScreen(ModalScreen["tuple[list[str], list[str]] | None"]):
+    """Dismissed with (tags to give, tags to take away), or None."""
+
+    CSS_PATH = "new_test.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, tests: int, tags: list[str]) -> None:
+        """`tests`: how many; `tags`: what they have."""
+        super().__init__()
+        self._tests = tests
+        self._tags = tags
+
+    def compose(self) -> ComposeResult:
+        title = f"Tags of {count(self._tests, 'test')}"
+        fields = [
+            Field("add", "give", placeholder="smoke, sql"),
+            Field("remove", "take away", placeholder=", ".join(self._tags)[:60] or "they have none"),
+        ]
+        with Vertical(id="sheet"):
+            yield LineBlock(lambda width: [fit(((title, "bold"),), width), ()], id="head")
+            yield Form(fields, below=True, id="fields")
+            yield LineBlock(_foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Done."""
+        values = event.form.values()
+        add, remove = ([one.strip() for one in values[name].split(",") if one.strip()] for name in ("add", "remove"))
+        self.dismiss((add, remove) if add or remove else None)
+
+
+def _foot(width: int) -> list[Line]:
+    cells: list[tuple[str, str]] = []
+    for key, what in (("enter", "write it"), ("↑ ↓", "field"), ("esc", "close")):
+        cells += [(key, "bold accent"), (f" {what}   ", "")]
+    return [(), fit(cells, width)]

@@ -1,0 +1,303 @@
+"""The Editor: fields, criteria, checks while typing, saving in place, drafts; and changes of tests on Suites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shop import app_on, settle, text_of, until
+from textual.pilot import Pilot
+from textual.widgets import Input, TextArea
+
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.drafts import Drafts
+from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
+from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.screens.editor import EditorScreen
+from agenteval_tui.tui.screens.question import QuestionScreen
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.form import ChoiceField
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+SUITE = """\
+name: Shop
+agent: shop/a   # the default
+agents:
+  shop/a: {kind: demo, pace: 0}
+  shop/b: {kind: demo, pace: 0}
+tests:
+  # the first
+  - id: one
+    name: First
+    prompt: Say hello.  # politely
+    criteria:
+      - name: Greets
+        prototype_class: TextResponse
+        config_uxon: |
+          {"metrics": [{"type": "TextMatch", "contains": "hello"}]}
+      - name: Calls
+        prototype_class: ToolResponse
+        config_uxon: '{"metrics": [{"type": "ToolCheck", "tools": [{"name": "a"}]}]}'
+
+  - id: two
+    name: Second
+    prompt: "{{input}}"
+    dataset: {file: rows.csv}
+    criteria: [{name: A, prototype_class: TextResponse, config_uxon: '{"metrics": [{"type": "Json"}]}'}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No waiting for a person who types."""
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.QUIET_S", 0.0)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor.KEEP_S", 0.01)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    (folder / "rows.csv").write_text("input,expected\nfirst row,1\nsecond row,2\n", encoding="utf-8")
+    (folder / "shop.suite.yaml").write_text(SUITE, encoding="utf-8")
+    return folder
+
+
+def app_for(shop: Path) -> AgentevalApp:
+    return app_on(shop, shop.parent / "history.db")
+
+
+async def opened(pilot: Pilot[int], test: str = "one") -> EditorScreen:
+    app = pilot.app
+    assert isinstance(app, AgentevalApp)
+    await settle(pilot)
+    file = next(iter(app.session.looked_in)) / "shop.suite.yaml"
+    app.edit_test(str(file.resolve()), test)
+    await until(pilot, lambda: isinstance(app.screen, EditorScreen) and bool(app.screen._doc))
+    await settle(pilot)
+    screen = app.screen
+    assert isinstance(screen, EditorScreen)
+    return screen
+
+
+def field(screen: EditorScreen, name: str, form: str = "fields") -> Input:
+    return screen.query_one(f"#{form} #field-{name}", Input)
+
+
+async def test_a_field_is_checked_while_typing_and_saved_in_its_place(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        box = field(screen, "repeat")
+        box.focus()
+        await pilot.press("x")
+        await settle(pilot)
+        assert "repeat must be a whole number" in text_of(app)
+        assert "not saved" in text_of(app)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        assert (shop / "shop.suite.yaml").read_text() == SUITE
+        await pilot.press("backspace", "3")
+        screen.query_one("#field-prompt", TextArea).text = "Say goodbye."
+        await settle(pilot)
+        assert "whole number" not in text_of(app).partition("Saved")[0].splitlines()[-2]
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        assert screen._doc is not None
+        assert not screen._doc.edited
+    wanted = SUITE.replace("Say hello.", "Say goodbye.").replace("politely\n", "politely\n    repeat: 3\n", 1)
+    assert (shop / "shop.suite.yaml").read_text() == wanted
+
+
+async def test_every_kind_of_field_says_what_is_wrong_with_it(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        screen.query_one("#field-variables", TextArea).text = "a: [1"
+        screen.query_one("#field-context", TextArea).text = "sample_toolz: {}"
+        field(screen, "id").value = "two"
+        await settle(pilot)
+        shown = text_of(app)
+        assert "sample_toolz" in shown
+        assert 'there is a test with the id "two"' in shown
+        assert screen._doc is not None
+        assert "variables" in screen._doc.bad_yaml
+        await pilot.press("f8")
+        await settle(pilot)
+        assert screen.focused is not None
+        assert (screen.focused.id or "").startswith("field-")
+
+
+async def test_the_agent_is_chosen_from_all_known_ones_and_undone(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        choice = screen.query_one("#field-agent", ChoiceField)
+        assert [value for value, _ in choice.choices] == ["", "shop/a", "shop/b"]
+        choice.focus()
+        await pilot.press("enter")
+        await settle(pilot)
+        assert isinstance(app.screen, ChooseScreen)
+        await pilot.press(*"shop/b", "enter")
+        await settle(pilot)
+        assert screen._doc is not None
+        assert screen._doc.form.values["agent"] == "shop/b"
+        await pilot.press("ctrl+z")
+        await settle(pilot)
+        assert screen._doc.form.values["agent"] == ""
+        assert choice.value == ""
+
+
+async def test_criteria_are_added_copied_moved_and_deleted(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        screen.query_one("#criteria", VirtualList).focus()
+        await pilot.press("a")
+        await settle(pilot)
+        assert isinstance(app.screen, ChooseScreen)
+        await pilot.press(*"latency", "enter")
+        await settle(pilot)
+        screen.query_one("#criteria", VirtualList).focus()
+        await pilot.press("K", "d", "j", "j", "x")
+        await settle(pilot)
+        assert screen._doc is not None
+        names = [one.values["name"] for one in screen._doc.form.criteria]
+        assert names == ["Fast enough", "Fast enough (copy)", "Greets"]
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+    saved = load_suite(shop / "shop.suite.yaml")
+    assert saved.ok
+    assert saved.suite is not None
+    assert [one.name for one in saved.suite.tests[0].criteria] == names
+    assert saved.text.startswith(SUITE[: SUITE.index("      - name: Greets")])
+    assert saved.text.endswith(SUITE[SUITE.index("\n  - id: two") :])
+
+
+async def test_the_config_of_a_criterion_is_edited_with_its_problems(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        editor = screen.query_one("#config", ConfigEditor)
+        editor.focus()
+        editor.replace_all(editor.text.replace("contains", "contanes"))
+        await settle(pilot)
+        assert len(editor.diagnostics) == 1
+        assert "contanes" in text_of(app).splitlines()[-2]
+        await pilot.press("f4")
+        await settle(pilot)
+        assert not editor.diagnostics
+        editor.replace_all(editor.text.replace("hello", "bye"))
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+    assert (shop / "shop.suite.yaml").read_text() == SUITE.replace('"hello"', '"bye"')
+
+
+async def test_a_dataset_shows_its_first_rows(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot, "two")
+        assert "second row" in text_of(app)
+        field(screen, "dataset_file").value = "other.csv"
+        await settle(pilot)
+        assert "there is no such dataset" in text_of(app)
+
+
+async def test_an_edit_that_was_not_saved_is_offered_at_the_next_start(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        field(screen, "name").value = "Another name"
+        await until(pilot, lambda: bool(Drafts().listed("test")))  # written without leaving
+    # Meanwhile somebody else edits the same file: what differs there stays.
+    file = shop / "shop.suite.yaml"
+    file.write_text(SUITE.replace("Say hello.", "Say hi."), encoding="utf-8")
+    again = app_for(shop)
+    async with again.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        assert any("1 edit was not saved" in one.message for one in again._notifications)
+        await pilot.press("2")
+        await until(pilot, lambda: isinstance(again.screen, QuestionScreen))
+        await settle(pilot)
+        assert "+name: Another name" in text_of(again)
+        await pilot.press("r")
+        await settle(pilot)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+    assert file.read_text() == SUITE.replace("Say hello.", "Say hi.").replace("name: First", "name: Another name")
+    assert not Drafts().listed("test")
+
+
+async def test_a_file_that_changed_is_shown_before_the_edit_goes_into_it(shop: Path) -> None:
+    app, file = app_for(shop), shop / "shop.suite.yaml"
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        field(screen, "name").value = "Mine"
+        field(screen, "weight", "criterion").value = "3"
+        await settle(pilot)
+        new = "    criteria:\n      - {name: New, prototype_class: TextResponse, config_uxon: '{}'}\n"
+        theirs = SUITE.replace("    criteria:\n", new, 1)
+        file.write_text(theirs, encoding="utf-8")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, ChangedFileScreen))
+        assert file.read_text() == theirs
+        await pilot.press("y")
+        await settle(pilot)
+    saved = load_suite(file).suite
+    assert saved is not None
+    assert saved.tests[0].name == "Mine"
+    assert [(one.name, one.weight) for one in saved.tests[0].criteria] == [("Greets", 3), ("Calls", 1), ("New", 1)]
+
+
+async def test_tests_are_made_marked_copied_tagged_moved_and_deleted_on_suites(shop: Path) -> None:
+    app, file = app_for(shop), shop / "shop.suite.yaml"
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+
+        def tests() -> list[str]:
+            suite = load_suite(file).suite
+            return [one.id for one in suite.tests] if suite is not None else []
+
+        await pilot.press("j", "m", "m", "t")
+        await settle(pilot)
+        await pilot.press(*"smoke", "enter")
+        await settle(pilot)
+        suite = load_suite(file).suite
+        assert suite is not None
+        assert [one.tags for one in suite.tests] == [["smoke"], ["smoke"]]
+        await pilot.press("M", "g", "j", "d")
+        await settle(pilot)
+        assert tests() == ["one", "one-2", "two"]
+        await pilot.press("J")
+        await settle(pilot)
+        assert tests() == ["one-2", "one", "two"]
+        await pilot.press("x")
+        await settle(pilot)
+        assert isinstance(app.screen, QuestionScreen)
+        await pilot.press("y")
+        await settle(pilot)
+        assert tests() == ["one-2", "two"]
+        await pilot.press("n")
+        await settle(pilot)
+        await pilot.press(*"New one", "enter", *"Hi", "enter")
+        await until(pilot, lambda: isinstance(app.screen, EditorScreen))
+        await settle(pilot)
+        assert tests() == ["one-2", "two", "new-one"]
+        assert "new-one" in text_of(app)
+
+
+async def test_at_eighty_columns_one_pane_at_a_time(shop: Path) -> None:
+    app = app_for(shop)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await opened(pilot)
+        assert "[test]" in text_of(app)
+        assert "Say hello." in text_of(app)
+        await pilot.press("ctrl+n")
+        await settle(pilot)
+        assert "[criteria]" in text_of(app)
+        assert "config_uxon" in text_of(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "[tests]" in text_of(app)
+        assert screen.query_one("#tests", VirtualList).has_focus
