@@ -11,10 +11,10 @@ from typing import Any
 
 from agenteval_tui.agents.interface import Failed
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 _LONGEST = 400  # characters of a server's own words that are passed on
 _LONGEST_WAIT_S = 3600.0
-_SHORTEST_SECRET = 3  # a key "x", as local servers are given one, would garble every sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,13 @@ class Server:
 
     url: str
     key_env: str = ""
-    secrets: tuple[str, ...] = ()
+    secrets: TranscriptRedactor = NOTHING
     option: str = "base_url"
     usual: str = " (it usually ends with /v1)"
 
     def clean(self, text: str) -> str:
         """`text` without the secrets."""
-        for secret in self.secrets:
-            if len(secret) >= _SHORTEST_SECRET:
-                text = text.replace(secret, "***")
-        return text
+        return self.secrets.text(text)
 
     def failed(
         self, kind: str, said: str, mend: str = "", *, retry: bool = False, retry_after_s: float | None = None

@@ -6,10 +6,12 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from agenteval_tui.suites.environment import expand, key_from
+from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.secrets import SHORTEST
 
@@ -28,7 +30,7 @@ _PLACEHOLDERS = frozenset(
     (
         "not-needed", "notneeded", "not needed", "no-key-required", "sk-no-key-required", "none-needed", "lm-studio",
         "dummy-key", "dummy_key", "placeholder", "undefined", "anything", "password", "your-key", "your-api-key",
-        "api-key-here", "changeme", "localhost", "disabled",
+        "api-key-here", "changeme", "localhost", "disabled", "no-key-needed", "not-required", "nokeyneeded", "whatever",
     )
 )  # fmt: skip
 # The variables that a kind of agent reads without being told.
@@ -36,27 +38,42 @@ _USUAL = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANT
 _PROGRAMS = frozenset(("command", "python"))
 
 
-def secrets_of(config: Mapping[str, Any], env: Mapping[str, str]) -> tuple[str, ...]:
+def secrets_of(
+    config: Mapping[str, Any], env: Mapping[str, str], base_dir: Path | None = None, *, trusted: bool = False
+) -> tuple[str, ...]:
     """The secret values that an agent of this configuration may have seen, the longest first. Never raises.
 
-    `config` is an agent's configuration as it was written (`kind` and options, tools in place included), not expanded;
-    `env` what `${VAR}` and key names are looked up in. Secret are: the variables named by `api_key_env` and other
-    `..._env` options, and those that the kind reads by itself; headers, parameters, and options whose names say so;
-    passwords in addresses; what `${VAR}` brought in where VAR's name says so. A program inherits the environment:
-    for agents that are or call programs all variables whose names say so are secret.
+    `config` is an agent's configuration (`kind` and options), best as it was written; `env` what `${VAR}` and key names
+    are looked up in, beside the keyring. A file of tools is read where `base_dir` says what it is relative to. Secret
+    are: the variables named by `api_key_env` and other `..._env` options, and those that the kind reads by itself;
+    headers, parameters, and options whose names say so; passwords in addresses; what `${VAR}` brought in where VAR's
+    name says so, also where it was expanded already. A program inherits the environment: for agents that are or call
+    programs all variables whose names say so are secret.
     """
     found: set[str] = set()
     for name in _USUAL.get(str(config.get("kind", "")), ()):
-        found |= _parts(env.get(name) or "")
-    for path, text in _texts(config, ""):
-        found |= _of_text(path, text, env)
+        found |= _of_name(name, env)
     tools = config.get("tools")
+    if isinstance(tools, str) and base_dir is not None and not tools.startswith("builtin:"):
+        try:
+            config = {**config, "tools": load_tools(tools, base_dir, trusted=trusted)}
+        except AgentevalError:
+            pass  # the agent itself will say what is wrong
+    texts = list(_texts(config, ""))
+    for path, text in texts:
+        found |= _of_text(path, text, env)
+    named = [(name, value) for name, value in env.items() if len(value) >= SHORTEST]
     if config.get("kind") in _PROGRAMS or (tools and not str(tools).startswith("builtin:")):
-        for name, value in env.items():
+        for name, value in named:
             if is_secret_name(name):
                 found |= _parts(value)
             elif "://" in value:
                 found |= set(_of_address(value))
+    else:
+        whole = "\n".join([text for _, text in texts])
+        for name, value in named:
+            if value.strip() in whole and is_secret_name(name):
+                found |= _parts(value)
     kept = {one for one in found if len(one) >= SHORTEST and one.casefold() not in _PLACEHOLDERS}
     return tuple(sorted(kept, key=lambda one: (-len(one), one)))
 
@@ -84,10 +101,7 @@ def _texts(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, str]]:
 def _of_text(name: str, text: str, env: Mapping[str, str]) -> set[str]:
     found: set[str] = set()
     if name.endswith("_env"):
-        try:
-            return _parts(key_from(text, env) or "")
-        except AgentevalError:
-            return found  # a keyring that can't be read gave no key either
+        return _of_name(text, env)
     if name == "env" and is_secret_name(text):
         found |= _parts(env.get(text) or "")  # a list of the variables that a program gets
     for match in _REFERENCE.finditer(text):
@@ -99,6 +113,14 @@ def _of_text(name: str, text: str, env: Mapping[str, str]) -> set[str]:
     if "://" in value:
         found |= set(_of_address(value))
     return found
+
+
+def _of_name(name: str, env: Mapping[str, str]) -> set[str]:
+    """The key that is called `name`."""
+    try:
+        return _parts(key_from(name, env) or "")
+    except AgentevalError:
+        return set()  # a keyring that can't be read gave no key either
 
 
 def _expanded(text: str, env: Mapping[str, str]) -> str:

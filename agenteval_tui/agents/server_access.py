@@ -10,9 +10,10 @@ from agenteval_tui.agents.http_errors import Server
 from agenteval_tui.agents.http_wire import Wire
 from agenteval_tui.agents.interface import AgentSetup, Failed
 from agenteval_tui.agents.network_options import NetworkOptions
-from agenteval_tui.agents.redaction import secrets_of
+from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.suites.environment import key_from
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 
 class NoKeyError(Exception):
@@ -21,6 +22,29 @@ class NoKeyError(Exception):
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.error.message)
         self.failed = failed
+
+
+class Secrets:
+    """What one agent must not repeat. What configuration and environment say is looked up once, not for each run."""
+
+    def __init__(self, setup: AgentSetup) -> None:
+        self._setup = setup
+        self._known: tuple[Mapping[str, Any], frozenset[str]] | None = None
+        self._made: tuple[frozenset[str], TranscriptRedactor] = (frozenset(), TranscriptRedactor())
+
+    def of(
+        self, config: Mapping[str, Any], key: str, headers: Mapping[str, str], query: Mapping[str, str], url: str
+    ) -> TranscriptRedactor:
+        """For a request of this configuration, with what was filled into its headers, parameters and address."""
+        if self._known is None or (self._known[0] is not config and self._known[0] != config):
+            setup = self._setup
+            found = secrets_of(config, setup.env, setup.base_dir, trusted=setup.trusted)
+            self._known = config, frozenset(found)
+        sent = secrets_of({"key": key, "headers": headers, "query": query, "url": url}, {})
+        secrets = self._known[1].union(sent)
+        if self._made[0] != secrets:
+            self._made = secrets, TranscriptRedactor(secrets)
+        return self._made[1]
 
 
 def key_of(setup: AgentSetup, name: str) -> str:
@@ -42,22 +66,21 @@ def wire_to(
     key_name: str,
     headers: Mapping[str, str],
     *,
-    setup: AgentSetup,
     options: NetworkOptions,
-    config: Any,
+    config: Mapping[str, Any],
     connections: Connections,
+    secrets: Secrets,
     option: str = "base_url",
     usual: str = "",
 ) -> Wire:
     """The way to the server at `url`. The options' own headers come before those that carry the key."""
     sent = {name.lower(): value for name, value in options.headers.items()}
     sent.update({name.lower(): value for name, value in headers.items()})
-    secrets = secrets_of(key, sent, options.query, url, config, setup.env)
     return Wire(
         connections.to(url),
         url,
         sent,
-        Server(without_credentials(url), key_name, secrets, option, usual),
+        Server(without_credentials(url), key_name, secrets.of(config, key, sent, options.query, url), option, usual),
         options.timeouts,
         int(options.max_reply_mb * 1_000_000),
         options.query,

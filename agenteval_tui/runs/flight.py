@@ -26,9 +26,9 @@ from agenteval_tui.runs.costs import Price, Priced
 from agenteval_tui.runs.events import AttemptFailed, RunStarted, TurnStarted
 from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.runs.stream import Stream, Tell
-from agenteval_tui.runs.withheld import NOTHING, Withheld
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 MAX_ATTEMPTS = 3
 MAX_BACK_OFF_S = 30.0
@@ -67,7 +67,7 @@ class Flight:
         retries: Retries,
         tell: Tell,
         price: Price | None = None,
-        withheld: Withheld = NOTHING,
+        withheld: TranscriptRedactor = NOTHING,
     ) -> None:
         self.plan = plan
         self.run = plan.ref.run

@@ -21,9 +21,9 @@ from agenteval_tui.runs.events import (
     ToolStarted,
     UsageCounted,
 )
-from agenteval_tui.runs.withheld import Withheld
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript, Usage
+from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 Tell = Callable[..., None]
 """`tell(EventClass, *fields)`: number an event and send it out."""
@@ -36,7 +36,7 @@ RECORDED_CALLS = 50
 class Stream:
     """Tells what an agent yields. Texts wait for `flush`; a run's tool calls have numbers of their own in all turns."""
 
-    def __init__(self, run: str, tell: Tell, withheld: Withheld) -> None:
+    def __init__(self, run: str, tell: Tell, withheld: TranscriptRedactor) -> None:
         self._run = run
         self._tell = tell
         self._withheld = withheld

@@ -20,7 +20,7 @@ class Redactor:
     longer (`user:password`) the secret's part is. A text without a secret comes back as the same object.
     """
 
-    __slots__ = ("_forms",)
+    __slots__ = ("_forms", "_longest", "_starts")
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         forms: set[str] = set()
@@ -29,6 +29,10 @@ class Redactor:
                 forms |= _forms_of(value)
         # Where one contains another, the longer must be found first; one found by its part needs no more looking.
         self._forms = tuple(sorted(forms, key=lambda one: (-len(one), one)))
+        self._longest = len(self._forms[0]) if self._forms else 0
+        self._starts: dict[str, list[str]] = {}
+        for form in self._forms:
+            self._starts.setdefault(form[0], []).append(form)
 
     def __bool__(self) -> bool:
         """Whether there is anything to look for."""
@@ -40,6 +44,15 @@ class Redactor:
             if form in text:
                 text = text.replace(form, STAND_IN)
         return text
+
+    def open_end(self, text: str) -> int:
+        """How many characters at the end of a text may be the beginning of a secret, of which more is to come."""
+        size = len(text)
+        for place in range(max(0, size - self._longest + 1), size):
+            for form in self._starts.get(text[place], ()):
+                if len(form) > size - place and form.startswith(text[place:]):
+                    return size - place
+        return 0
 
     def data(self, value: Any) -> Any:
         """JSON data without the secrets, in its texts and its keys; the same object where there are none.

@@ -6,13 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.text.secrets import Redactor
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 
 class TranscriptRedactor(Redactor):
-    """A `Redactor` that also takes whole transcripts."""
+    """A `Redactor` that also takes whole transcripts and errors."""
 
     __slots__ = ()
+
+    def error(self, error: RunError) -> RunError:
+        """`error` without secrets; the same object where there are none."""
+        message, mend = self.text(error.message), self.text(error.mend)
+        same = message is error.message and mend is error.mend
+        return error if same else replace(error, message=message, mend=mend)
 
     def transcript(self, transcript: Transcript) -> Transcript:
         """`transcript` with `***` for every secret, in all of its texts; the same object where there are none."""
@@ -32,8 +38,8 @@ class TranscriptRedactor(Redactor):
             changed["timing"] = replace(transcript.timing, steps=steps)
         error = transcript.error
         if error is not None:
-            said = replace(error, message=self.text(error.message), mend=self.text(error.mend))
-            if said != error:
+            said = self.error(error)
+            if said is not error:
                 changed["error"] = said
         return replace(transcript, **changed) if changed else transcript
 
@@ -75,3 +81,7 @@ class TranscriptRedactor(Redactor):
     def _note(self, changed: dict[str, Any], name: str, value: str | None) -> None:
         if value and (text := self.text(value)) is not value:
             changed[name] = text
+
+
+NOTHING = TranscriptRedactor()
+"""There are no secrets."""

@@ -62,6 +62,8 @@ def test_a_key_out_of_the_keyring(memory: Memory) -> None:
     assert key_from("OTHER", {}) is None
     assert key_from("", {}) is None
     assert secrets_of({"kind": "x", "api_key_env": "MY_KEY"}, {}) == ("from-the-keyring",)
+    keyring.set_password("agenteval", "OPENAI_API_KEY", "sk-of-the-keyring")
+    assert secrets_of({"kind": "openai"}, {}) == ("sk-of-the-keyring",), "a kind's own key too"
 
 
 def test_a_keyring_that_can_not_be_read(memory: Memory) -> None:

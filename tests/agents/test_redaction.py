@@ -8,21 +8,25 @@ from agenteval_tui.agents.interface import (
     AgentEvent,
     Done,
     Failed,
+    Prompted,
     ReasoningDelta,
+    Recorded,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
     TurnEnded,
 )
-from agenteval_tui.agents.redaction import Redactor, secrets_of
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.secrets import secrets_of
+from agenteval_tui.transcripts.model import Message, RunError, Transcript
+from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 KEY = "sk-0123456789-abcdef"
 
 
 def cleaned(*events: AgentEvent, secrets: tuple[str, ...] = (KEY,)) -> list[AgentEvent]:
-    redactor = Redactor(secrets)
+    redactor = EventRedactor(TranscriptRedactor(secrets))
     return [clean for event in events for clean in redactor.clean(event)]
 
 
@@ -56,22 +60,16 @@ def test_text_thinking_and_the_arguments_of_each_call_are_apart() -> None:
     assert ToolCallFinished(0, "got ***") in made
 
 
-@pytest.mark.parametrize("word", ["none", "lm-studio", "EMPTY", "password"])
+def test_prompts_and_recordings() -> None:
+    said = (Message("user", f"use {KEY}"),)
+    made = cleaned(Prompted(said), Recorded(Transcript(messages=said, final_output=KEY)))
+    assert made == [
+        Prompted((Message("user", "use ***"),)),
+        Recorded(Transcript(messages=(Message("user", "use ***"),), final_output="***")),
+    ]
+
+
+@pytest.mark.parametrize("word", ["none", "lm-studio", "EMPTY", "password", "not-needed", "whatever"])
 def test_a_word_that_stands_for_a_key_is_no_secret(word: str) -> None:
-    assert cleaned(TextDelta(f"say {word}"), secrets=(word,)) == [TextDelta(f"say {word}")]
-
-
-def test_what_is_secret() -> None:
-    found = secrets_of(
-        "the-key",
-        {"Authorization": "Bearer abc", "accept": "json", "X-Api-Key": "def"},
-        {"token": "ghi/1", "api-version": "7"},
-        "https://user:pa%20ss@host/",
-        {"body": [{"deep": "x SECRETVALUE y"}], "url": "http://h/PUBLICVALUE"},
-        {"MY_SECRET": "SECRETVALUE", "MY_PLACE": "PUBLICVALUE", "OTHER_KEY": "nowhere-in-it"},
-    )
-    assert set(found) == {
-        *("the-key", "Bearer abc", "Bearer%20abc", "abc", "def", "ghi/1", "ghi%2F1"),
-        *("pa%20ss", "pa ss", "pa%2520ss", "SECRETVALUE"),
-    }
-    assert list(found) == sorted(found, key=len, reverse=True)
+    for config in ({"kind": "openai", "api_key_env": "K"}, {"kind": "http", "headers": {"x-api-key": word}}):
+        assert cleaned(TextDelta(f"say {word}"), secrets=secrets_of(config, {"K": word})) == [TextDelta(f"say {word}")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,42 @@ ENV = {
 )
 def test_secrets(config: dict[str, Any], secrets: set[str]) -> None:
     assert set(secrets_of(config, ENV)) == secrets
+
+
+def test_what_was_sent_and_what_was_expanded_before() -> None:
+    sent = {
+        "key": "the-key-12",
+        "headers": {"Authorization": "Bearer abcdefgh1", "accept": "json-1234", "X-Api-Key": "defghijk1"},
+        "query": {"token": "ghi/12345", "api-version": "7"},
+        "url": "https://user:pa%20ss-word@host/",
+        "body": [{"deep": "x SECRETVALUE y"}],
+        "place": "http://h/PUBLICVALUE",
+    }
+    env = {"MY_SECRET": "SECRETVALUE", "MY_PLACE": "PUBLICVALUE", "OTHER_KEY": "nowhere-in-it"}
+    found = secrets_of(sent, env)
+    assert set(found) == {
+        *("the-key-12", "Bearer abcdefgh1", "abcdefgh1", "defghijk1", "ghi/12345"),
+        *("pa%20ss-word", "pa ss-word", "SECRETVALUE"),
+    }
+    assert list(found) == sorted(found, key=len, reverse=True)
+
+
+def test_which_texts_are_secret() -> None:
+    env = {"MY_KEY": "sk-123456789", "URL": "http://example.org/v1", "PLACE": "s3cret-place", "SHORT_KEY": "abc",
+           "WORD_TOKEN": "lm-studio", "PLAIN_KEY": "password"}  # fmt: skip
+    written = {
+        "kind": "openai", "base_url": "${URL}", "api_key_env": "MY_KEY",
+        "headers": {"authorization": "Bearer ${PLACE}", "x-api-key": "wr1tten-here"}, "note": "${SHORT_KEY}",
+        "judge": {"api_key_env": "PLAIN_KEY"},
+    }  # fmt: skip
+    assert set(secrets_of(written, env)) == {"sk-123456789", "Bearer s3cret-place", "s3cret-place", "wr1tten-here"}
+    assert secrets_of({"kind": "demo"}, env) == ()
+
+
+def test_the_secrets_of_a_file_of_tools(tmp_path: Path) -> None:
+    (tmp_path / "tools.yaml").write_text("- mcp: {url: 'http://h/mcp', headers: {x-api-key: written-123}}\n")
+    assert secrets_of({"kind": "openai", "tools": "tools.yaml"}, {}, tmp_path) == ("written-123",)
+    assert secrets_of({"kind": "openai", "tools": "absent.yaml"}, {}, tmp_path) == ()
 
 
 def test_basic_authentication() -> None:

@@ -27,8 +27,8 @@ from agenteval_tui.runs.executors.gathered import LONGEST, PIECE, STREAMED, Gath
 from agenteval_tui.runs.executors.inbox import Inbox
 from agenteval_tui.runs.executors.wire import event_data, read_event, read_task, task_data
 from agenteval_tui.runs.plan_agents import AgentPlan
-from agenteval_tui.runs.withheld import NOTHING, Withheld
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 EVENTS: list[AgentEvent] = [
     Prompted((Message("system", "Be kind"), Message("assistant", "", tool_calls=(0,)))),
@@ -47,7 +47,7 @@ EVENTS: list[AgentEvent] = [
 
 def gathered(secrets: tuple[str, ...] = ()) -> tuple[Gathered, list[tuple[int, list[Any]]]]:
     sent: list[tuple[int, list[Any]]] = []
-    return Gathered(lambda first, events: sent.append((first, list(events))), Withheld(secrets)), sent
+    return Gathered(lambda first, events: sent.append((first, list(events))), TranscriptRedactor(secrets)), sent
 
 
 def events_of(made: Gathered) -> list[AgentEvent]:

@@ -83,3 +83,15 @@ def test_no_secret_stays(secret: str, before: str, behind: str) -> None:
     cleaned = Redactor([secret]).text(before + secret + behind)
     assert secret not in cleaned
     assert secret not in json.loads(Redactor([secret]).text(json.dumps([before + " " + secret + " " + behind])))[0]
+
+
+def test_the_open_end_of_a_text() -> None:
+    redactor = Redactor(["sk-0123456789", "0123-and-more"])
+    assert redactor.open_end("say sk-01") == 5
+    assert redactor.open_end("say s") == 1
+    assert redactor.open_end("sk-0123456789") == 0, "that is all of it: nothing is to come"
+    assert redactor.open_end("x sk-01234") == 8, "of two that it may be the longer one"
+    assert redactor.open_end("x 0123-") == 5
+    assert redactor.open_end("nothing else") == 0
+    assert redactor.open_end("") == Redactor().open_end("sk-01") == 0
+    assert Redactor(['a"b-0123456789']).open_end('{"x": "a\\"b-01') == 7, "in the form in which JSON has it"

@@ -6,7 +6,7 @@ import json
 
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
-from agenteval_tui.transcripts.redact import TranscriptRedactor
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 KEY = "sk-0123456789abcdef"
 
@@ -52,3 +52,18 @@ def test_a_secret_in_one_place_is_enough() -> None:
         Transcript(timing=Timing(steps=(Step(KEY, 0, 0),)), tool_calls=(ToolCall("1", KEY, None),)),
     ):
         assert KEY not in json.dumps(to_json(TranscriptRedactor([KEY]).transcript(transcript)))
+
+
+def test_no_part_of_a_transcript_holds_one() -> None:
+    said = "x aab1aab2 y"
+    transcript = Transcript(
+        messages=(Message("user", said, reasoning=said, tool_call_id=said, name=said),),
+        tool_calls=(ToolCall(said, said, {said: [said, 1]}, said),),
+        model=said, finish_reason=said, final_output=said, error=RunError("k", said, said),
+    )  # fmt: skip
+    redactor = TranscriptRedactor(["aab1aab2"])
+    assert "aab1aab2" not in json.dumps(to_json(redactor.transcript(transcript)))
+    clean = Transcript(messages=(Message("user", "hello"),), error=RunError("k", "well"))
+    assert redactor.transcript(clean) is clean
+    assert redactor.error(clean.error or RunError("")) is clean.error
+    assert not NOTHING

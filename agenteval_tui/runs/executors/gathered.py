@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.agents.interface import (
     AgentEvent,
-    Done,
-    Failed,
-    Prompted,
     ReasoningDelta,
-    Recorded,
     TextDelta,
     ToolArgumentsDelta,
-    ToolCallFinished,
     ToolCallStarted,
 )
+from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.runs.executors.wire import event_data
-from agenteval_tui.runs.withheld import Withheld
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 PIECE = 16_000
 """Characters of one message, unless a single event is longer."""
@@ -40,10 +34,11 @@ class Gathered:
     `send(first, events)` gets those that are to be streamed, in order; `first` is the place of the first of them.
     """
 
-    def __init__(self, send: Callable[[int, list[Any]], None], withheld: Withheld) -> None:
+    def __init__(self, send: Callable[[int, list[Any]], None], withheld: TranscriptRedactor) -> None:
         self.events: list[Any] = []
         self._send = send
         self._withheld = withheld
+        self._events = EventRedactor(withheld)
         self._place: Place | None = None
         self._texts: list[str] = []
         self._kept: dict[Place, str] = {}  # an end that may be the beginning of a secret
@@ -59,13 +54,13 @@ class Gathered:
                 self._text(key, text)
             case ToolCallStarted():
                 self._seal()
-                self.events.append(event_data(self._clean(event)))
+                self.events.append(event_data(self._events.whole(event) if self._withheld else event))
             case _:
                 self._seal()
                 for place, text in self._kept.items():
                     self.events.append(event_data(_delta(place, text)))
                 self._kept.clear()
-                self.events.append(event_data(self._clean(event)))
+                self.events.append(event_data(self._events.whole(event) if self._withheld else event))
 
     def flush(self) -> None:
         """Send what has come since the last time."""
@@ -104,25 +99,6 @@ class Gathered:
                 text = text[:-kept]
         for start in range(0, len(text), PIECE):
             self.events.append(event_data(_delta(place, text[start : start + PIECE])))
-
-    def _clean(self, event: AgentEvent) -> AgentEvent:
-        if not self._withheld:
-            return event
-        clean = self._withheld.text
-        match event:
-            case Prompted(messages):
-                return Prompted(self._withheld.transcript(Transcript(messages)).messages)
-            case Recorded(transcript):
-                return Recorded(self._withheld.transcript(transcript))
-            case ToolCallStarted(key, call, name):
-                return ToolCallStarted(key, clean(call), clean(name))
-            case ToolCallFinished():
-                return replace(event, result=clean(event.result))
-            case Done(reason, model):
-                return Done(clean(reason), clean(model))
-            case Failed():
-                return replace(event, error=self._withheld.error(event.error))
-        return event
 
 
 def _delta(place: Place, text: str) -> AgentEvent:

@@ -15,9 +15,9 @@ from agenteval_tui import __version__
 from agenteval_tui.agents.interface import Done, Failed
 from agenteval_tui.runs.executors.gathered import Gathered
 from agenteval_tui.runs.executors.wire import Task, read_task
-from agenteval_tui.runs.withheld import NOTHING, Withheld
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import Agent
@@ -99,8 +99,8 @@ class _Attempt:
     def _made(self, task: Task) -> tuple[Agent, dict[str, Any]]:
         """The agent and its configuration, with the variables of this machine. Raises `AgentevalError`."""
         from agenteval_tui.agents.registry import make_agent
+        from agenteval_tui.agents.secrets import secrets_of
         from agenteval_tui.runs.plan_agents import expanded
-        from agenteval_tui.runs.secrets import secrets_of
         from agenteval_tui.suites.agents_file import environment_for
 
         if task.version != __version__:
@@ -116,7 +116,8 @@ class _Attempt:
             )
         env = environment_for(one.base_dir, os.environ)
         config = expanded(one, env)
-        self._gathered = Gathered(self._send, Withheld(secrets_of(one.config, config, env)))
+        secrets = secrets_of(one.config, env, one.base_dir, trusted=task.trusted)
+        self._gathered = Gathered(self._send, TranscriptRedactor(secrets))
         return make_agent(one.name, config, base_dir=one.base_dir, env=env, trusted=task.trusted), config
 
     async def _listen(self, agent: Agent, request: Any) -> None:
