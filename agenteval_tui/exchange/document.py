@@ -10,7 +10,7 @@ from typing import Any
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.text.problems import AgentevalError
 
-LARGEST = 1_000_000
+LARGEST = 300_000
 """Values in a document, each alias of YAML counted out: a few lines can stand for billions."""
 
 

@@ -34,6 +34,7 @@ REQUEST = record(
         "prompt": {**TEXT, "description": "the text of the last user message"},
         "messages": array(_MESSAGE, "the whole conversation, the prompt last"),
         "context": {**_FREE, "description": "the test's testing context: input_data, sample_tools, ..."},
+        "variables": {**_FREE, "description": "the test's variables, with those of its row in a dataset"},
         "config": {**_FREE, "description": "the agent's `settings`, a variation's merged in"},
         "test": TEXT,
         "repetition": {**COUNT, "minimum": 1},

@@ -1,0 +1,283 @@
+"""Tests of promptfoo, pydantic-evals, LangSmith and Power UI as suites, and suites as Power UI's test cases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.exchange.detect import detect
+from agenteval_tui.exchange.foreign_tests import FoundTests, suite_text
+from agenteval_tui.exchange.importing import import_file, opened
+from agenteval_tui.exchange.power_ui_export import sheets_of
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.load import load_bytes
+from agenteval_tui.suites.model import Suite
+from agenteval_tui.text.problems import AgentevalError
+
+Read = Callable[..., tuple[Suite, FoundTests]]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Read:
+    """The suite that a foreign file becomes: written, read again, without errors."""
+
+    def read(given: Any, name: str = "f.json", format_name: str = "") -> tuple[Suite, FoundTests]:
+        path = tmp_path / name
+        path.write_text(given if isinstance(given, str) else json.dumps(given), "utf-8")
+        with opened(path) as source:
+            known = detect(source)
+            assert format_name in ("", known.name)
+            assert known.tests is not None
+            found = known.tests(source)
+            loaded = load_bytes(suite_text(found, source=name).encode(), tmp_path / "x.suite.yaml")
+        assert [one for one in loaded.problems if one.severity == "error"] == []
+        assert loaded.suite is not None
+        return loaded.suite, found
+
+    return read
+
+
+def metrics(criterion: Any) -> list[dict[str, Any]]:
+    config = criterion.config_uxon
+    return json.loads(config)["metrics"] if isinstance(config, str) else config["metrics"]
+
+
+PROMPTFOO = """
+# yaml-language-server: $schema=https://promptfoo.dev/config-schema.json
+description: Two prompts
+prompts:
+  - "Answer {{q}}"
+  - '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "{{q}}"}]'
+providers: [openai:gpt-4o]
+defaultTest:
+  assert: [{type: latency, threshold: 3000}]
+tests:
+  - description: Oslo
+    vars: {q: "Oslo?", since: 2026-01-02}
+    threshold: 0.5
+    assert:
+      - {type: icontains, value: oslo, weight: 2, metric: names it}
+      - {type: not-contains-any, value: [a, b]}
+      - {type: equals, value: {a: 1}}
+      - {type: regex, value: "^O"}
+      - {type: is-json, value: {type: object}}
+      - {type: llm-rubric, value: Is polite., threshold: 0.8}
+      - {type: similar, value: Norway}
+      - {type: word-count, value: {max: 9}}
+      - {type: trajectory:tool-used, value: {name: search, min: 2}}
+      - {type: trajectory:tool-args-match, value: {name: search, args: {q: x}}}
+      - {type: javascript, value: "output.length > 3"}
+      - {type: contains, value: x, weight: 0}
+      - type: assert-set
+        assert: [{type: starts-with, value: O}]
+  - vars: {q: [Rome, Bern]}
+"""
+
+
+def test_promptfoos_configuration(suite: Read) -> None:
+    made, found = suite(PROMPTFOO, "promptfooconfig.yaml", "promptfoo-config")
+    assert made.name == "Two prompts"
+    assert len(made.tests) == 6  # three of variables, two prompts
+    first, second = made.tests[:2]
+    assert (first.prompt, first.variables) == ("Answer {{q}}", {"q": "Oslo?", "since": "2026-01-02"})
+    assert second.messages is not None
+    assert second.messages[0].content == "Be brief."
+    assert first.pass_threshold == 0.5
+    assert {test.variables["q"] for test in made.tests} == {"Oslo?", "Rome", "Bern"}
+    types = [[one["type"] for one in metrics(criterion)] for criterion in first.criteria]
+    assert types == [
+        ["TextMatch"], ["TextMatch"], ["Json"], ["Regex"], ["Json"], ["Judge"], ["Similarity"], ["Length"],
+        ["ToolCheck"], ["ToolCheck"], ["Human"], ["TextMatch"], ["TextMatch"], ["Latency"],
+    ]  # fmt: skip
+    named, negated, *_ = first.criteria
+    assert (named.name, named.weight, metrics(named)[0]["contains_ignore_case"]) == ("names it", 2, "oslo")
+    assert (negated.negate, metrics(negated)[0]["contains_any"]) == (True, ["a", "b"])
+    assert "output.length > 3" in first.criteria[10].description
+    assert first.criteria[11].severity == "info"
+    assert metrics(first.criteria[8])[0]["tools"] == [{"name": "search", "min_calls": 2}]
+    assert any("providers" in note for note in found.notes)
+
+
+def test_every_criterion_of_promptfoos_configuration_can_be_compiled(suite: Read) -> None:
+    from agenteval_tui.grading.grade import grade
+    from agenteval_tui.runs.criteria import spec_of
+    from agenteval_tui.transcripts.codec import from_openai_messages
+
+    made, _ = suite(PROMPTFOO, "promptfooconfig.yaml")
+    transcript = from_openai_messages([{"role": "user", "content": "q"}, {"role": "assistant", "content": "Oslo"}])
+    specs = [spec_of(one) for one in made.tests[0].criteria]
+    verdict = grade(transcript, specs, made.tests[0].variables)
+    asks = {"Judge", "Similarity", "Human", "Latency"}  # these need somebody's answer, or a time
+    for criterion, result in zip(made.tests[0].criteria, verdict.results, strict=True):
+        if not asks & {one["type"] for one in metrics(criterion)}:
+            assert result.outcome in ("passed", "failed"), (criterion.name, result.reason)
+
+
+def test_prompts_in_files_are_read_from_the_folder_alone(suite: Read, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("Say {{q}}", "utf-8")
+    config = {"prompts": ["file://p.txt", "file:///etc/passwd", "file://../x.txt"], "tests": [{"vars": {"q": "x"}}]}
+    made, found = suite(config, "c.json")
+    assert [test.prompt for test in made.tests] == ["Say {{q}}"]
+    assert sum("outside of the folder" in note for note in found.notes) == 2
+
+
+def test_pydantic_evals(suite: Read) -> None:
+    text = """
+name: capitals
+cases:
+  - name: France
+    inputs: {question: "Capital of {{France}}?"}
+    expected_output: Paris
+    evaluators: [EqualsExpected, {Contains: Par}, {LLMJudge: {rubric: Polite}}, {IsInstance: str}]
+  - inputs: just text
+    expected_output: {a: 1}
+evaluators:
+  - MaxDuration: 2.0
+"""
+    made, _ = suite(text, "capitals.yaml", "pydantic-evals")
+    first, second = made.tests
+    assert (first.id, first.prompt, first.variables["question"]) == (
+        "france",
+        "{{ question }}",
+        "Capital of {{France}}?",
+    )
+    kinds = [metrics(one)[0]["type"] for one in first.criteria]
+    assert kinds == ["TextMatch", "TextMatch", "Judge", "Human", "Latency"]
+    assert metrics(first.criteria[4])[0]["max"] == 2000
+    assert {one.expected_value for one in first.criteria} == {"Paris"}
+    assert second.variables == {"input": "just text"}
+    assert suite({"cases": [{"inputs": "x"}]}, "c.json", "pydantic-evals")[0].tests[0].criteria
+
+
+def test_langsmiths_datasets(suite: Read) -> None:
+    lines = [
+        {"inputs": {"question": "Where is {{it}}?"}, "outputs": {"answer": "Here."}},
+        {"inputs": {"messages": [{"role": "user", "content": "hi"}]}, "outputs": {"message": "hello"}},
+        {"inputs": {"a": "x", "b": 2}, "outputs": {"answer": "y", "tool_used": "z"}},
+    ]
+    made, found = suite("\n".join(json.dumps(one) for one in lines) + "\nbroken", "d.jsonl", "langsmith-dataset")
+    first, second, third = made.tests
+    assert (first.prompt, first.variables, first.criteria[0].expected_value) == (
+        "{{ question }}", {"question": "Where is {{it}}?"}, "Here.",
+    )  # fmt: skip
+    assert second.messages is not None
+    assert second.criteria[0].expected_value == "hello"
+    assert third.variables["outputs"] == {"answer": "y", "tool_used": "z"}
+    assert len(found.skipped) == 1
+
+
+CASE = {
+    "_EXPORT_SUMMARY": "SQL", "UID": "0xAB01", "NAME": "SQL", "PROMPT": "Alle Kunden aus {{Land}}?", "AI_AGENT": "0x1",
+    "DESCRIPTION": "Prüft SQL", "CONTEXT": {
+        "object_alias": "exface.Core.LOG", "input_data": {"rows": [{"id": "F0"}]}, "filter_context": 1,
+        "sample_concepts": {"intro": ["// Multiline text delimited by `\\n`", "one", "two"]},
+    },
+}  # fmt: skip
+CRITERION = {
+    "UID": "0xC1", "AI_TEST_CASE": "0xab01", "NAME": "Filter", "WEIGHT": "2.000", "EXPECTED_VALUE": "SELECT",
+    "PROTOTYPE": "axenox/genai/AI/TestCriteria/TextResponseTestCriterion.php", "DESCRIPTION": "",
+    "CONFIG_UXON": {"//": "note", "metrics": [{"type": "TextMatch", "contains": "DE"}]},
+}  # fmt: skip
+
+
+def sheet(alias: str, *rows: Any) -> dict[str, Any]:
+    return {"object_alias": f"axenox.GenAI.{alias}", "columns": [{"name": "UID"}], "rows": list(rows)}
+
+
+@pytest.mark.parametrize("shape", ["list", "named", "nested", "beside"])
+def test_power_uis_exports_in_every_shape(suite: Read, tmp_path: Path, shape: str) -> None:
+    given: Any = [sheet("AI_TEST_CASE", CASE), sheet("AI_TEST_CRITERION", CRITERION)]
+    if shape == "named":
+        given = {"AI_TEST_CASE": [CASE], "AI_TEST_CRITERION": {"rows": [CRITERION]}}
+    elif shape == "nested":
+        given = sheet("AI_TEST_CASE", {**CASE, "AI_TEST_CRITERION": {"rows": [CRITERION]}})
+    elif shape == "beside":
+        (tmp_path / "04_AI_TEST_CRITERION.json").write_text(json.dumps(given[1]), "utf-8")
+        given = given[0]
+    made, found = suite(given, "03_AI_TEST_CASE.json", "power-ui")
+    (test,) = made.tests
+    assert (test.name, test.description) == ("SQL", "Prüft SQL")
+    assert (test.prompt, test.variables) == ("{{ prompt_text }}", {"prompt_text": "Alle Kunden aus {{Land}}?"})
+    assert test.context is not None
+    assert test.context.sample_concepts == {"intro": "one\ntwo"}
+    assert test.context.object_alias == "exface.Core.LOG"
+    (criterion,) = test.criteria
+    assert (criterion.name, criterion.weight, criterion.expected_value) == ("Filter", 2, "SELECT")
+    assert criterion.prototype_class == "TextResponseTestCriterion.php"
+    assert '"//": "note"' in str(criterion.config_uxon)
+    assert any("filter_context" in note for note in found.notes)
+
+
+def test_suites_become_power_uis_test_cases_and_come_back(suite: Read, tmp_path: Path) -> None:
+    text = """
+tests:
+  - id: one
+    name: One
+    prompt: "Kunden aus {{land}}"
+    variables: {land: "DE"}
+    context: {sample_system_prompt: Kurz., sample_tools: {find: {sample_response: x}}}
+    criteria:
+      - {name: A, weight: 2, expected_value: x, prototype_class: TextResponse,
+         config_uxon: {metrics: [{type: TextMatch, contains: DE}]}}
+      - name: B
+        prototype_class: ToolResponse
+        config_uxon: |
+          {"metrics": [{"type": "ToolCheck", "forbidden_tools": ["x"]}], // why
+          }
+  - {id: rows, name: Rows, prompt: "{{q}}", dataset: {file: d.csv}, criteria: [
+      {name: A, prototype_class: TextResponse, config_uxon: {metrics: [{type: Human}]}}]}
+"""
+    (tmp_path / "d.csv").write_text("q\nx\n", "utf-8")
+    loaded = load_bytes(text.encode(), tmp_path / "a.suite.yaml")
+    assert loaded.suite is not None
+    sheets, notes = sheets_of(loaded.suite, "a")
+    assert [one["object_alias"] for one in sheets] == ["axenox.GenAI.AI_TEST_CASE", "axenox.GenAI.AI_TEST_CRITERION"]
+    assert any("rows: left out" in note for note in notes)
+    made, _ = suite(sheets)
+    (test,) = made.tests
+    assert test.prompt == "Kunden aus DE"
+    assert test.context is not None
+    assert [tool.name for tool in test.context.tools()] == ["find"]
+    assert [(one.name, one.weight, one.expected_value) for one in test.criteria] == [("A", 2, "x"), ("B", 1, None)]
+    assert metrics(test.criteria[0]) == [{"type": "TextMatch", "contains": "DE"}]
+    assert "// why" in str(test.criteria[1].config_uxon)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        ("prompts: [a\ntests: [", "c.yaml", "no YAML"),
+        ("prompts: [a]\ntests: []\nproviders: x\n" + "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
+         + "".join(f"a{n}: &a{n} [" + ",".join([f"*a{n - 1}"] * 9) + "]\n" for n in range(1, 9)), "c.yaml", "values"),
+        ('{"object_alias": "axenox.GenAI.AI_TEST_CRITERION", "rows": []}', "c.json", "no test cases"),
+        ('{"cases": []}', "c.json", "no tests"),
+        ('{"cases": ' + "[" * 150 + "]" * 150 + "}", "c.json", "levels"),
+    ],
+)  # fmt: skip
+def test_what_can_not_be_read_is_said(suite: Read, text: str, name: str, said: str) -> None:
+    with pytest.raises(AgentevalError, match=said):
+        suite(text, name)
+
+
+def test_tests_are_no_runs(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(PROMPTFOO, "utf-8")
+    with pytest.raises(AgentevalError, match="tests in this file") as caught:
+        import_file(path, store)
+    assert "--to" in caught.value.mend
+
+
+def test_names_and_texts_of_any_kind_make_a_valid_suite(suite: Read) -> None:
+    odd = ["- x: y # z", "{{ broken", "\u0085\x1b[31m\x00", "no", "1e3", "a\n\n b\n", "'\"\\", "x" * 3000, "🚀", ""]
+    given = {
+        "cases": [
+            {"name": one, "inputs": one, "expected_output": one, "evaluators": [{"Contains": one}]} for one in odd
+        ]
+    }
+    made, _ = suite(given)
+    assert [test.variables["input"] for test in made.tests] == odd
+    assert len({test.id for test in made.tests}) == len(odd)
