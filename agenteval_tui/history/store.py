@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _TRANSCRIPTS = 200  # fetched at a time
 _IMPORTED = 500  # runs written at a time
+_IMPORTED_TEXT = 4_000_000  # characters of them: a run of another tool may be as large as hundreds of others
 _LAST_READS = 10.0  # seconds that closing waits for readers
 
 
@@ -150,6 +151,10 @@ class Store:
         """Store a run's end with transcript and results. Of a run that had ended before, the new end replaces it."""
         return self._submit(outcomes.End(ended))
 
+    def keep_attempts(self, run_id: str, attempts: Sequence[FailedAttempt]) -> Future[None]:
+        """Store the failed attempts of a run that has not ended, and goes back to the queue: they were paid for."""
+        return self._submit(outcomes.KeepAttempts(run_id, attempts))
+
     def keep_replies(self, run_id: str, replies: Sequence[StoredReply]) -> Future[None]:
         """Store what judges and others said of a run, with the questions; what it had before stays."""
         return self._submit(reply_rows.KeepReplies(run_id, replies))
@@ -189,7 +194,7 @@ class Store:
         waiting: list[Future[None]] = [self.begin_execution(record, ())]
         done = 0
         try:
-            for chunk in _chunks(runs, _IMPORTED):
+            for chunk in _imported_chunks(runs):
                 waiting.append(self.add_runs(record.id, [planned for planned, _ in chunk]))
                 waiting.extend(self.run_ended(ended) for _, ended in chunk)
                 # One chunk is written while the next is read.
@@ -423,5 +428,22 @@ def _chunks(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
         if len(chunk) >= size:
             yield chunk
             chunk = []
+    if chunk:
+        yield chunk
+
+
+def _imported_chunks(
+    runs: Iterable[tuple[PlannedRun, RunEnded]],
+) -> Iterator[list[tuple[PlannedRun, RunEnded]]]:
+    """As many runs as are written together: what is read ahead is bounded, however large they are."""
+    chunk: list[tuple[PlannedRun, RunEnded]] = []
+    text = 0
+    for one in runs:
+        chunk.append(one)
+        transcript = one[1].transcript
+        text += sum(len(message.content) + len(message.reasoning) for message in transcript.messages)
+        if len(chunk) >= _IMPORTED or text >= _IMPORTED_TEXT:
+            yield chunk
+            chunk, text = [], 0
     if chunk:
         yield chunk

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,21 @@ class TestRealTauBench:
         assert report.added > 0
         assert report.read == report.added + sum(count for _, count in report.skipped)
         assert not report.cut_off
+
+
+def test_large_runs_are_not_gathered_before_they_are_written(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(24):
+            file.write(json.dumps({"messages": chat("q", f"{number} " + "word " * 200_000)}) + "\n")
+    size = path.stat().st_size
+    tracemalloc.start()
+    try:
+        assert import_file(path, store).added == 24
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.75 * size
 
 
 IMPORTER = """
