@@ -39,7 +39,14 @@ def check_edit(
     after = load_text(text, loaded.path)
     test = _test_node(after, place)
     problems = check_test(after, place, user_agents)
-    return text, [_located(one, test, after) if one.file == str(after.path) else _dataset(one) for one in problems]
+    # Of two tests with one id the later one is blamed; here the one that was edited is meant.
+    known = {one.message for one in loaded.problems}
+    twice = [one for one in after.problems if one.code == "duplicate-id" and one.message not in known]
+    problems = [one for one in problems if one not in twice]
+    return text, [
+        *(FieldProblem(one, "id") for one in twice),
+        *(_located(one, test, after) if one.file == str(after.path) else _dataset(one) for one in problems),
+    ]
 
 
 def _dataset(problem: Problem) -> FieldProblem:

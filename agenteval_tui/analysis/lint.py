@@ -15,6 +15,7 @@ from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.source import source_of
 from agenteval_tui.suites.templates import template_problems
+from agenteval_tui.suites.yaml_edit import content_end
 from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
 from agenteval_tui.suites.yaml_tree import Node, Scalar, resolve
 from agenteval_tui.suites.yaml_tree import Sequence as SequenceNode
@@ -66,7 +67,7 @@ def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentC
     if loaded.suite is None or not 0 <= place < len(items):
         return list(loaded.problems)
     node = items[place]
-    first, last = loaded.places.line_and_column(node.start)[0], loaded.places.line_and_column(max(node.end - 1, 0))[0]
+    first, last = (loaded.places.line_and_column(at)[0] for at in (node.start, content_end(node, loaded.text)))
     problems = [one for one in loaded.problems if first <= one.line <= last]
     test = next((one for one in loaded.suite.tests if loaded.test_nodes.get(one.id.casefold()) is node), None)
     if test is not None:

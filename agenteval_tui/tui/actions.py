@@ -123,6 +123,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.difference", "difference", "d", "diff", "The difference with another run", "inspect", 6),
     Action("inspect.choose_difference", "choose_difference", "D", "diff with…", "Choose the run to compare", "inspect"),
     Action("inspect.branches", "branches", "b", "branches", "Where the test's repetitions part", "inspect"),
+    Action("inspect.make", "make_criterion", "m", "criterion", "Make a criterion of a selection or call", "inspect"),
+    Action(
+        "inspect.make_calls", "calls_criterion", "M", "of all calls", "Make a criterion of all its calls", "inspect"
+    ),
     Action("inspect.raw", "raw", "x", "raw", "The transcript as JSON, or as text", "inspect"),
     Action("inspect.search", "search", "slash", "search", "Search in the transcript", "inspect"),
     Action("inspect.flips", "flips", "f9", "flips", "List the runs that the edit would flip", "inspect"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
-from shop import app_on, settle, text_of, until
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
@@ -18,6 +20,7 @@ from agenteval_tui.tui.screens.editor import EditorScreen
 from agenteval_tui.tui.screens.question import QuestionScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 SUITE = """\
@@ -53,6 +56,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a person who types."""
     monkeypatch.setattr("agenteval_tui.tui.screens.editor.QUIET_S", 0.0)
     monkeypatch.setattr("agenteval_tui.tui.screens.editor.KEEP_S", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.KEEP_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -301,3 +305,57 @@ async def test_at_eighty_columns_one_pane_at_a_time(shop: Path) -> None:
         await settle(pilot)
         assert "[tests]" in text_of(app)
         assert screen.query_one("#tests", VirtualList).has_focus
+
+
+async def test_a_tool_call_on_inspect_becomes_a_criterion_in_the_editor(tmp_path: Path) -> None:
+    suites, db = copy_samples(tmp_path), tmp_path / "history.db"
+    await asyncio.to_thread(run_samples, suites, db, tests=("order-status",))
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        run = app.session.store.runs_of_execution(app.session.store.executions()[0].id)[0]
+        app.inspect(run.id)
+        await settle(pilot)
+        view = app.screen.query_one("#transcript", TranscriptView)
+        calls = [place for place, block in enumerate(view.document.blocks) if block.key[0] == "call"]
+        view.cursor = calls[0]
+        await pilot.press("m")
+        await until(pilot, lambda: isinstance(app.screen, EditorScreen))
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, EditorScreen)
+        assert screen._doc is not None
+        made = screen._doc.form.criteria[-1]
+        assert made.source is None
+        call = view.transcript.tool_calls[0]
+        wanted = {"type": "ToolCheck", "tools": [{"name": call.name, "arguments": call.arguments}]}
+        assert json.loads(made.values["config_uxon"])["metrics"] == [wanted]
+        assert f"Calls {call.name}" in text_of(app)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+        saved = load_suite(Path(run.suite_key)).suite
+        assert saved is not None
+        test = saved.test("order-status")
+        assert test is not None
+        assert test.criteria[-1].name == f"Calls {call.name}"
+
+
+async def test_an_edit_of_a_config_on_inspect_outlives_the_program(tmp_path: Path) -> None:
+    suites, db = copy_samples(tmp_path), tmp_path / "history.db"
+    await asyncio.to_thread(run_samples, suites, db, tests=("order-status",))
+    texts = []
+    for start in range(2):
+        app = app_on(suites, db)
+        async with app.run_test(size=(140, 45)) as pilot:
+            await settle(pilot)
+            run = app.session.store.runs_of_execution(app.session.store.executions()[0].id)[0]
+            app.inspect(run.id)
+            await settle(pilot)
+            editor = app.screen.query_one("#config", ConfigEditor)
+            if start == 0:
+                editor.replace_all(editor.text + "// not saved\n")
+                await settle(pilot)
+                await until(pilot, lambda: bool(Drafts().listed("config")))
+            texts.append(editor.text)
+    assert texts[0] == texts[1]
+    assert texts[0].endswith("// not saved\n")

@@ -27,7 +27,7 @@ from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import indented
 from agenteval_tui.tui.screens.assist import Assist
 from agenteval_tui.tui.screens.frame import FrameScreen
-from agenteval_tui.tui.screens.inspect_edits import Draft, DraftKey, Saving, index_in
+from agenteval_tui.tui.screens.inspect_edits import Draft, DraftKey, KeptConfigs, Saving, index_in
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from agenteval_tui.analysis.workbench import Impact, Workbench
     from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.grading.starters import Starter
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
     from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -48,6 +49,7 @@ PRELOAD_SECONDS = 0.02
 SEARCH_SECONDS = 0.2
 SEARCHED_AT_ONCE = 200_000
 FLIPS_LISTED = 500
+KEEP_SECONDS = 0.5
 
 T = TypeVar("T")
 
@@ -69,6 +71,8 @@ class InspectScreen(FrameScreen):
         self._diagnostics: tuple[Diagnostic, ...] = ()
         self._impact: Impact | None = None
         self._drafts: dict[DraftKey, Draft] = {}
+        self._kept = KeptConfigs()
+        self._keep_timer: Timer | None = None
         self._editing: DraftKey | None = None
         self._saved_text = ""
         self._busy: asyncio.Future[Any] | None = None
@@ -189,6 +193,7 @@ class InspectScreen(FrameScreen):
         self._impact = None
         self._diagnostics = ()
         key, saved = self._draft_key(), bench.criteria[number].text
+        self._put_back(key, saved)
         draft = self._drafts.get(key)
         if draft is not None and draft.text == saved:
             draft = self._drafts.pop(key) and None
@@ -224,6 +229,28 @@ class InspectScreen(FrameScreen):
         names = [criterion.name for criterion in bench.criteria[: self._criterion + 1]]
         return bench.run.suite_key, bench.run.test_id, names[-1], names.count(names[-1])
 
+    def _put_back(self, key: DraftKey, saved: str) -> None:
+        """An edit that an earlier start could not save is here again."""
+        kept = self._kept.found(key) if key not in self._drafts else None
+        if kept is None or kept[0].text == saved:
+            return
+        self._drafts[key] = kept[0]
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(kept[1] / 1000))
+        self.agenteval.say(f"Your edit of {when} was not saved: it is here again. F6 shows the file's.")
+
+    def _keep_soon(self) -> None:
+        """Write the edit down, in case that this ends badly."""
+        if self._keep_timer is not None:
+            self._keep_timer.stop()
+        if self._editing is not None:
+            work = partial(self._kept.keep, self._editing, self._drafts.get(self._editing))
+            write = partial(self.run_worker, work, thread=True, group="draft", exit_on_error=False)
+            self._keep_timer = self.set_timer(KEEP_SECONDS, write)
+
+    def on_unmount(self) -> None:
+        for key, draft in self._drafts.items():
+            self._kept.keep(key, draft)
+
     def _keep_draft(self) -> None:
         """Remember what stands in the editor, as an edit, if it is one."""
         if self._bench is None or self._editing != self._draft_key():
@@ -244,6 +271,7 @@ class InspectScreen(FrameScreen):
         if self._bench is None or event.text != self.query_one("#config", ConfigEditor).text:
             return
         self._keep_draft()
+        self._keep_soon()
         self._regrade(event.text)
 
     def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
@@ -529,8 +557,19 @@ class InspectScreen(FrameScreen):
 
     def action_difference(self) -> None:
         """Beside the run of the test that says most."""
-        if self._bench is not None:
-            self.agenteval.show_difference(self._bench.run.id)
+        from agenteval_tui.tui.screens.difference import NO_OTHER, run_beside
+
+        bench, session = self._bench, self.agenteval.session
+        if bench is None:
+            return
+
+        def show(other: str) -> None:
+            if not other:
+                self.agenteval.say(NO_OTHER)
+            elif self.is_current:
+                self.agenteval.show_difference(bench.run.id, other)
+
+        self.ask(lambda: run_beside(session, bench.run.id), show, group="choose")
 
     def action_choose_difference(self) -> None:
         """Beside a run that is chosen from a list."""
@@ -611,6 +650,32 @@ class InspectScreen(FrameScreen):
         address = f"{bench.run.id}/{self._criterion_name()}"
         self.app.copy_to_clipboard(one_line(address))
         self.agenteval.say(f"Copied {one_line(address)}; agenteval open takes it back here.")
+
+    # New criteria
+
+    def action_make_criterion(self) -> None:
+        from agenteval_tui.tui.screens.inspect_criteria import starter_at
+
+        found = self.query_one("#find", Input)
+        self._new_criterion(
+            starter_at(self.query_one("#transcript", TranscriptView), found.value if found.display else ""),
+            "Select a text with the mouse, search for one with /, or go to a tool call: that becomes a criterion.",
+        )
+
+    def action_calls_criterion(self) -> None:
+        from agenteval_tui.tui.screens.inspect_criteria import starter_of_calls
+
+        starter = starter_of_calls(self._bench.transcript) if self._bench is not None else None
+        self._new_criterion(starter, "There are no tool calls here that went well.")
+
+    def _new_criterion(self, starter: Starter | None, otherwise: str) -> None:
+        bench = self._bench
+        if bench is None or starter is None:
+            self.agenteval.say(otherwise)
+        elif bench.loaded is None:
+            self.agenteval.say("This test stands in no suite file, so it can't get a criterion.", severity="warning")
+        else:
+            self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter)
 
     # Saving
 
@@ -693,6 +758,7 @@ class InspectScreen(FrameScreen):
             draft.base = saving.text
             if draft.text == saving.text:
                 del self._drafts[saving.key]
+                self._kept.keep(saving.key, None)
         line = loaded.line_of(bench.run.test_id, saving.index)
         self.agenteval.say(f"Saved {loaded.path.name}:{line}. 1 then r runs the test again.")
         if self._bench is bench:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.drafts import Drafts
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -21,6 +22,36 @@ class Draft:
 
     text: str
     base: str
+
+
+class KeptConfigs:
+    """Edits of configs in the store of drafts, which outlives a crash."""
+
+    def __init__(self) -> None:
+        self._store = Drafts()
+        self._looked: set[DraftKey] = set()
+
+    def found(self, key: DraftKey) -> tuple[Draft, int] | None:
+        """What an earlier start left of this, and when (milliseconds since 1970); asked of each config once."""
+        if key in self._looked:
+            return None
+        self._looked.add(key)
+        suite, test, name, number = key
+        kept = self._store.find("config", suite, test, f"{name}\x1f{number}")
+        text, base = (kept.data.get("text"), kept.data.get("base")) if kept is not None else (None, None)
+        if kept is None or not isinstance(text, str) or not isinstance(base, str):
+            return None
+        return Draft(text, base), kept.when_ms
+
+    def keep(self, key: DraftKey, draft: Draft | None) -> None:
+        """Write the edit as it is now, or forget it. Takes a moment: in a thread."""
+        self._looked.add(key)
+        suite, test, name, number = key
+        part = f"{name}\x1f{number}"
+        if draft is None:
+            self._store.drop("config", suite, test, part)
+        else:
+            self._store.keep("config", suite, test, part, {"text": draft.text, "base": draft.base})
 
 
 @dataclass(frozen=True, slots=True)

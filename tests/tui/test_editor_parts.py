@@ -1,0 +1,155 @@
+"""The parts of the Editor without a screen: a test as texts, steps back, drafts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.analysis.overview import Overview, SuiteOverview
+from agenteval_tui.suites.edit_keys import YamlText
+from agenteval_tui.suites.load import load_text
+from agenteval_tui.tui.drafts import MOST, Drafts
+from agenteval_tui.tui.lines import plain
+from agenteval_tui.tui.presenters.editor_rows import TestRows, dataset_lines
+from agenteval_tui.tui.presenters.test_form import edit_of, new_criterion, read_form
+from agenteval_tui.tui.screens.editor_docs import Doc
+
+SUITE = """\
+name: S
+tests:
+  - id: one
+    name: One
+    prompt: |
+      Several
+      lines
+    tags: [a, b]
+    repeat: 3
+    dataset: {file: a.csv, limit: 5}
+    variables:   # of the prompt
+      who: you
+    criteria:
+      - name: A
+        negate: yes
+        weight: 2
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: Json}]}
+      - {name: B, prototype_class: TextResponse, config_uxon: "{}"}
+  - id: broken
+    repeat: often
+    criteria: []
+"""
+
+
+def doc(text: str = SUITE) -> Doc:
+    loaded = load_text(text, Path("s.suite.yaml"))
+    base = read_form(loaded, "one")
+    return Doc(loaded, "one", base, base.copy())
+
+
+def test_a_form_holds_what_stands_in_the_file() -> None:
+    form = doc().form
+    assert form.values["prompt"] == "Several\nlines\n"
+    assert form.values["tags"] == "a, b"
+    assert (form.values["dataset_file"], form.values["dataset_limit"]) == ("a.csv", "5")
+    assert form.values["variables"] == "who: you"
+    assert form.criteria[0].values["negate"] == "true"
+    assert form.criteria[1].values["severity"] == "error"
+    assert not doc().edited
+
+
+def test_a_test_that_is_not_right_has_a_form_too() -> None:
+    form = read_form(load_text(SUITE.replace("id: broken", "id: broken\n    name: B"), Path("s.yaml")), "broken")
+    assert form.values["repeat"] == "often"
+    assert form.criteria == []
+
+
+def test_only_what_was_changed_is_an_edit() -> None:
+    one = doc()
+    one.form.values.update(repeat="4", tags="a", variables="who: me", dataset_limit="", timeout="soon", name="")
+    one.form.criteria[0].values.update(negate="", weight="0.5")
+    edit = one.edit
+    assert edit.changes == {
+        "repeat": 4, "tags": ["a"], "variables": YamlText("who: me"), "dataset": {"file": "a.csv"},
+        "timeout": "soon", "name": None,
+    }  # fmt: skip
+    assert edit.criteria is not None
+    assert [dict(entry.changes) for entry in edit.criteria] == [{"negate": None, "weight": 0.5}, {}]
+    assert edit_of(one.base, one.base.copy()).criteria is None
+
+
+def test_steps_go_back_one_by_one_and_typing_is_one_step() -> None:
+    one = doc()
+    for text in ("O", "On", "Onl"):
+        one.step("name")
+        one.form.values["name"] = text
+    one.step("")
+    one.form.criteria.append(new_criterion("N", "TextResponse", "{}"))
+    assert one.undo()
+    assert len(one.form.criteria) == 2
+    assert one.undo()
+    assert one.form == one.base
+    assert not one.undo()
+
+
+def test_a_draft_is_put_into_a_file_that_has_changed_since() -> None:
+    one = doc()
+    one.form.values["name"] = "Mine"
+    one.form.criteria[1].values["weight"] = "7"
+    one.form.criteria.append(new_criterion("New", "TextResponse", "{}"))
+    drafts = Drafts()
+    assert drafts.keep("test", "s", "one", "", one.as_data())
+    kept = drafts.find("test", "s", "one")
+    assert kept is not None
+    theirs = "      - {name: Theirs, prototype_class: TextResponse, config_uxon: '{}'}\n"
+    changed = SUITE.replace("repeat: 3", "repeat: 9").replace("      - name: A\n", theirs + "      - name: A\n")
+    again = doc(changed)
+    again.restore(kept.data)
+    assert again.form.values["name"] == "Mine"
+    assert again.form.values["repeat"] == "9"
+    assert [(c.source, c.values["name"]) for c in again.form.criteria] == [
+        (1, "A"),
+        (2, "B"),
+        (None, "New"),
+        (0, "Theirs"),
+    ]
+    assert again.form.criteria[1].values["weight"] == "7"
+    for broken in ({}, {"form": []}, {"base": {"values": 3}, "form": {"criteria": [{"source": "x"}, 4]}}):
+        doc().restore(broken)
+
+
+def test_drafts_survive_bad_files_and_are_private_and_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    drafts = Drafts()
+    assert drafts.keep("config", "s\ud800", "t", "p", {"text": "\ud800"})
+    path = next(drafts.folder.glob("config-*.json"))
+    assert path.stat().st_mode & 0o777 == 0o600
+    found = drafts.find("config", "s\ud800", "t", "p")
+    assert found is not None
+    assert found.data == {"text": "\ud800"}
+    for bad in (b"", b"[]", b'{"version": 1}', b'{"version": 2, "data": {}}', b"\xff"):
+        path.write_bytes(bad)
+        assert drafts.find("config", "s\ud800", "t", "p") is None
+        assert drafts.listed("config") == []
+    monkeypatch.setattr("agenteval_tui.tui.drafts.MOST", 3)
+    assert MOST > 3
+    for number in range(5):
+        drafts.keep("test", "s", str(number), "", {})
+        os.utime(drafts._path("test", "s", str(number), ""), (number, number))
+    assert len(list(drafts.folder.glob("*.json"))) == 3
+    drafts.drop("test", "s", "4")
+    assert drafts.find("test", "s", "4") is None
+    nowhere = Drafts(drafts.folder / path.name / "below a file")
+    assert not nowhere.keep("test", "s", "t", "", {})
+    assert nowhere.listed("test") == []
+
+
+def test_rows_show_hostile_words_and_fit() -> None:
+    hostile = SUITE.replace("name: S", 'name: "S\\e[2J\\u202e"')
+    overview = Overview((SuiteOverview(load_text(hostile, Path("s.yaml")), (), {}),))
+    rows = TestRows(overview, (), "one")
+    shown = [plain(rows.line(index, 30, focused=False)) for index in range(rows.count())]
+    assert len(shown) == 2
+    assert all(char.isprintable() for line in shown for char in line)
+    lines = dataset_lines([{"a\x1b": "x\x1b[1m", "b": {"c": 1}}, {"a\x1b": None}], "", 24)
+    assert all(char.isprintable() for line in lines for char in plain(line))
