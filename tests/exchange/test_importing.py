@@ -261,7 +261,10 @@ class TestRealTauBench:
         assert not report.cut_off
 
 
-def test_large_runs_are_not_gathered_before_they_are_written(store: Store, tmp_path: Path) -> None:
+def test_large_runs_are_not_gathered_before_they_are_written(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenteval_tui.history.store._IMPORTED_TEXT", 1_000_000)
     path = tmp_path / "large.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for number in range(24):
