@@ -126,7 +126,7 @@ def head_lines(divergence: Divergence, width: int) -> list[Line]:
     sign = f"{FORK} " if divergence.fork is not None else ""
     for number, line in enumerate(paragraph(divergence.said, max(width - 3, 8), style)[:3]):
         lines.append(((" ", ""), (sign if number == 0 else "  " if sign else "", "accent"), *line))
-    cells = [("   " if sign else " ", ""), (scope, "dim"), ("   ", ""), *_counts(root.passed, root.failed)]
+    cells = [("   " if sign else " ", ""), (scope, "dim"), *_close(root.passed, root.failed)]
     return [*lines, fit(cells, width), ()]
 
 
@@ -142,7 +142,8 @@ def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]
     lines.append(())
     runs = [run for node in nodes for run in node.runs]
     title = count(len(runs), "run")
-    lines.append(fit(((f" {title}", "bold"), ("   ", ""), *_counts_of(nodes)), width))
+    passed, failed = sum(node.passed for node in nodes), sum(node.failed for node in nodes)
+    lines.append(fit(((f" {title}", "bold"), *_close(passed, failed)), width))
     known = [divergence.rows[run] for run in runs[:_LISTED] if run in divergence.rows]
     lines += [_run_line(one, one.id == divergence.run, width) for one in known]
     if len(runs) > _LISTED:
@@ -217,8 +218,11 @@ def _counts(passed: int, failed: int) -> list[Cell]:
     ]
 
 
-def _counts_of(nodes: Sequence[Node]) -> list[Cell]:
-    return _counts(sum(node.passed for node in nodes), sum(node.failed for node in nodes))
+def _close(passed: int, failed: int) -> list[Cell]:
+    return [
+        (f"   {glyph('passed')} {passed:,}", "passed" if passed else "dim"),
+        (f"   {glyph('failed')} {failed:,}", "failed" if failed else "dim"),
+    ]
 
 
 def _step_lines(node: Node, width: int) -> list[Line]:

@@ -39,17 +39,21 @@ class Compared:
     alignment: Alignment
 
 
-def compared(session: Session, left: str, right: str) -> Compared | None:
-    """Read and align two runs. `right` "": the run that says most beside the left one; None: there is none."""
-    from agenteval_tui.analysis.alignment import align
+def run_beside(session: Session, run: str) -> str:
+    """The run that says most beside this one; "" when there is none."""
     from agenteval_tui.analysis.repetitions import repetitions, run_to_compare
 
+    row = session.store.run(run)
+    found = run_to_compare(row, repetitions(session.store, row, everywhere=True))
+    return "" if found is None else found.id
+
+
+def compared(session: Session, left: str, right: str) -> Compared:
+    """Read and align two runs."""
+    from agenteval_tui.analysis.alignment import align
+
     store = session.store
-    row = store.run(left)
-    other = store.run(right) if right else run_to_compare(row, repetitions(store, row, everywhere=True))
-    if other is None:
-        return None
-    return Compared(row, other, align(store.transcript(row.id), store.transcript(other.id)))
+    return Compared(store.run(left), store.run(right), align(store.transcript(left), store.transcript(right)))
 
 
 class DifferenceScreen(FrameScreen):
@@ -80,18 +84,15 @@ class DifferenceScreen(FrameScreen):
     def on_resize(self, event: Resize) -> None:
         self.query_one("#runs", LineBlock).show(self._run_lines)
 
-    def open(self, left: str, right: str = "") -> None:
-        """Compare two runs; without `right` the one that says most."""
+    def open(self, left: str, right: str) -> None:
+        """Compare two runs."""
         if not self._composed:
             self._pending = partial(self.open, left, right)
             return
         session = self.agenteval.session
         self.ask(lambda: compared(session, left, right), self._opened, group="open")
 
-    def _opened(self, found: Compared | None) -> None:
-        if found is None:
-            self.agenteval.say(NO_OTHER)
-            return
+    def _opened(self, found: Compared) -> None:
         self._compared = found
         view = self.query_one("#difference", DifferenceView)
         view.show(found.alignment)

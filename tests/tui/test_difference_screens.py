@@ -1,0 +1,240 @@
+"""The difference of two runs and the branches of a test's repetitions, driven by keys."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attacks import ATTACKS
+from shop import app_on, run_samples, settle, text_of, until
+from textual.pilot import Pilot
+
+from agenteval_tui import places
+from agenteval_tui.analysis.alignment import Alignment, align
+from agenteval_tui.text.display import displayable
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.tui.lines import plain, width_of
+from agenteval_tui.tui.presenters.difference import DifferenceDocument
+from agenteval_tui.tui.screens.choose_run import ChooseRunScreen
+from agenteval_tui.tui.screens.difference import DifferenceScreen
+from agenteval_tui.tui.screens.divergence import DivergenceScreen
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.widgets.difference_view import DifferenceView
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+pytestmark = pytest.mark.xdist_group("screens")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The recorded suite, run once."""
+    folder = tmp_path_factory.mktemp("recorded")
+    shutil.copytree(places.bundled("sample_suites") / "recorded", folder / "suites")
+    run_samples(folder / "suites", folder / "history.db", tests=("customers-austria", "send-back-notebook"))
+    return folder / "suites", folder / "history.db"
+
+
+async def inspect(pilot: Pilot[int], test: str) -> InspectScreen:
+    """Open the latest failure of a test, or a run that passed."""
+    await settle(pilot)
+    view = pilot.app.screen.query_one("#tree", VirtualList)
+    view.cursor = next(i for i in range(view.source.count()) if view.source.key(i).endswith("\x1f" + test))
+    await settle(pilot)
+    await pilot.press("enter")
+    await settle(pilot)
+    assert isinstance(pilot.app.screen, InspectScreen)
+    return pilot.app.screen
+
+
+async def press(pilot: Pilot[int], *keys: str) -> str:
+    await pilot.press(*keys)
+    await settle(pilot)
+    return text_of(pilot.app)  # type: ignore[arg-type]
+
+
+async def test_a_failed_run_beside_the_nearest_that_passed(recorded: tuple[Path, Path]) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await inspect(pilot, "customers-austria")
+        shown = await press(pilot, "d")
+        assert isinstance(app.screen, DifferenceScreen)
+        assert "- ✗ run 3  failed" in shown
+        assert "+ ✓ run 4  passed" in shown
+        assert "difference 1 of 6" in shown
+        changed = next(line for line in shown.splitlines() if "'AT'" in line)
+        assert "'Österreich'" in changed, "side by side, on the same row"
+        view = app.screen.query_one(DifferenceView)
+        shown = await press(pilot, "n", "n", "n")
+        assert "difference 4 of 6" in shown
+        assert view.document.pair(view.cursor).step.name == "query"
+        assert "difference 3 of 6" in await press(pilot, "p")
+        assert "difference 6 of 6" in await press(pilot, "p", "p", "p")
+        # Enter: this run at that step; escape: back to the difference; o: the other run.
+        await press(pilot, "p", "p", "enter")
+        assert isinstance(app.screen, InspectScreen)
+        transcript = app.screen.query_one("#transcript", TranscriptView)
+        assert transcript.cursor_key == ("call", 0)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, DifferenceScreen)
+        shown = await press(pilot, "o")
+        assert app.screen.query_one("#transcript", TranscriptView).cursor_key == ("call", 1)
+        assert "run 4" in shown
+
+
+async def test_one_above_the_other_where_it_is_narrow_and_other_runs_by_choice(recorded: tuple[Path, Path]) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await inspect(pilot, "customers-austria")
+        await press(pilot, "d")
+        shown = await press(pilot, "n", "n", "n", "f", "f")
+        lines = [line.rstrip() for line in shown.splitlines()]
+        removed = next(number for number, line in enumerate(lines) if "'AT'" in line)
+        assert lines[removed].lstrip(" ▌").startswith("-")
+        assert "'Österreich'" in lines[removed + 1]
+        assert lines[removed + 1].lstrip(" ▌").startswith("+")
+        await press(pilot, "D")
+        assert isinstance(app.screen, ChooseRunScreen)
+        assert "same execution" in text_of(app)
+        assert "+ ✓ run 6" in await press(pilot, "enter")
+        shown = await press(pilot, "x")
+        assert "- ✓ run 6" in shown
+        assert "+ ✗ run 3" in shown
+        await press(pilot, "y")
+        assert app.clipboard.startswith("agenteval show ")
+        assert " --diff " in app.clipboard
+        # From Inspect a run can be chosen at once.
+        await press(pilot, "escape", "D")
+        assert isinstance(app.screen, ChooseRunScreen)
+        await press(pilot, "escape")
+        assert isinstance(app.screen, InspectScreen)
+
+
+async def test_the_branches_lead_to_runs_and_to_their_difference(recorded: tuple[Path, Path]) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await inspect(pilot, "customers-austria")
+        shown = await press(pilot, "b")
+        assert isinstance(app.screen, DivergenceScreen)
+        assert "step 1: 5 of 6 call describe_table (5/5 pass), 1 calls query (0/1 pass)" in shown
+        assert "6 runs in this execution" in shown
+        assert "WHERE country = 'AT'" in shown, "the branch of this run, in full"
+        tree = app.screen.query_one("#tree", VirtualList)
+        here = tree.cursor
+        await press(pilot, "g")
+        assert tree.cursor == 0
+        await press(pilot, "n")
+        assert tree.cursor == here
+        assert "arguments do not count" in await press(pilot, "a")
+        assert "in all executions" in await press(pilot, "s")
+        await press(pilot, "a", "s", "d")
+        shown = text_of(app)
+        assert isinstance(app.screen, DifferenceScreen)
+        assert "- ✗ run 3" in shown
+        await press(pilot, "escape", "g", "enter")
+        assert isinstance(app.screen, InspectScreen)
+        assert "✓ customers-austria" in text_of(app)
+
+
+async def test_nothing_to_compare_says_so(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    import sqlite3
+
+    db = tmp_path / "history.db"
+    shutil.copy(recorded[1], db)
+    with sqlite3.connect(db) as connection:
+        connection.execute("DELETE FROM runs WHERE repetition > 1")
+    app = app_on(recorded[0], db)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await inspect(pilot, "customers-austria")
+        await press(pilot, "d")
+        await until(pilot, lambda: "There is no other run of this test" in text_of(app))
+        assert isinstance(app.screen, InspectScreen), "where one was"
+        await press(pilot, "D")
+        await until(pilot, lambda: "No other run of customers-austria" in text_of(app))
+        assert "no other run that ended" in await press(pilot, "b")
+        await press(pilot, "n", "d", "f", "enter")
+
+
+def attacked(text: str) -> Transcript:
+    return Transcript(
+        (Message("user", text), Message("assistant", "", text, (0,)), Message("assistant", f"1\n2\n3\n{text}\n")),
+        (ToolCall("a", "tool" + text, {"key" + text: text, "in": [{text: [text]}]}, text, message=1),),
+        error=RunError("kind" + text, text),
+    )
+
+
+@pytest.mark.parametrize("width", [20, 80, 138])
+def test_hostile_texts_stay_displayable_and_within_their_columns(width: int) -> None:
+    left = attacked("plain " + "".join(ATTACKS.values()))
+    right = attacked("other " + "".join(reversed(ATTACKS.values())) + "\u4f60\u597d" * 40)
+    for alignment in (align(left, right), align(left, left), align(left, Transcript()), Alignment(())):
+        document = DifferenceDocument(alignment, width)
+        document.fold_all(folded=False)
+        for block in range(len(document.blocks)):
+            document.fold(block, folded=False)
+        document.settle(0, 10_000)
+        for row in range(document.height):
+            line = document.line(row)
+            assert width_of(line) <= width
+            assert displayable(plain(line)) == plain(line)
+            assert "\n" not in plain(line)
+
+
+def long_pair() -> Alignment:
+    """Thirty turns, of which the fifth and the twenty-fifth differ."""
+
+    def made(**answers: str) -> Transcript:
+        messages: list[Any] = []
+        for number in range(30):
+            messages += [Message("user", f"ask {number}"), Message("assistant", answers.get(f"a{number}", "fine"))]
+        return Transcript(tuple(messages))
+
+    return align(made(a4="x\ny", a24="no"), made(a4="x\nz", a24="yes"))
+
+
+def test_what_is_alike_is_one_line_with_its_number() -> None:
+    document = DifferenceDocument(long_pair(), 80)
+    document.settle(0, 1_000)
+    shown = [plain(document.line(row)) for row in range(document.height)]
+    assert [line.strip() for line in shown if "alike" in line] == [
+        "⋯ 8 steps alike", "⋯ 37 steps alike", "⋯ 9 steps alike",
+    ]  # fmt: skip
+    assert document.differences == [9, 49]
+    assert len(shown) < 20
+    first = document.next_difference(-1, 1)
+    assert first is not None
+    second = document.next_difference(first, 1)
+    assert second is not None
+    assert document.next_difference(second, 1) == first
+    assert document.next_difference(first, -1) == second
+    assert [document.number_of(block) for block in (first, second, first + 1)] == [1, 2, 0]
+
+
+def test_folds_open_and_close_and_say_where_a_row_went() -> None:
+    document = DifferenceDocument(long_pair(), 80)
+    fold = document.index_of(("pair", 20))
+    assert fold is not None
+    assert document.blocks[fold].is_fold
+    before = len(document.blocks)
+    document.fold(fold, folded=False)
+    assert len(document.blocks) == before + 36
+    inside = document.block_of(20)
+    assert not document.blocks[inside].is_fold
+    anchor = document.anchor(document.top(inside))
+    document.fold(inside, folded=True)
+    assert len(document.blocks) == before
+    assert anchor is not None
+    assert document.row_of(anchor) == document.top(fold)
+
+
+def test_heights_are_exact_where_they_were_asked_for() -> None:
+    document = DifferenceDocument(long_pair(), 30)
+    for width in (30, 140, 60):
+        document.set_width(width)
+        document.settle(0, 1_000)
+        total = sum(document.bottom(n) - document.top(n) for n in range(len(document.blocks)))
+        assert total == document.height
+        assert document.line(document.height) == ()
+        assert document.block_at(document.height + 5) == len(document.blocks) - 1
