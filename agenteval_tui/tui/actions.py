@@ -146,6 +146,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("difference.choose", "choose", "D", "compare with…", "Choose the run to compare with", "difference", 5),
     Action("difference.swap", "swap", "x", "swap", "Swap the two runs", "difference", 6),
     Action("difference.branches", "branches", "b", "branches", "Where the test's repetitions part", "difference", 7),
+    Action("difference.fold", "fold", "f,space", "fold", "Show all of a step, or what is alike; fold it", "difference"),
+    Action("difference.fold_all", "fold_all", "F", "fold all", "Show all that is alike, or fold it", "difference"),
     Action("difference.copy", "copy", "y", "copy", "Copy the command that prints this difference", "difference"),
     # Branches of a test's repetitions
     Action("branches.fork", "fork", "n", "divergence", "Go where passing and failing runs part", "branches", 1),

@@ -158,7 +158,9 @@ def _rows(
 def _limited(rows: list[_Half], full: bool, most: int, side: str) -> list[_Half]:
     if full or len(rows) <= most + 1:
         return rows
-    return [*rows[:most], _Half(((f"… {len(rows) - most:,} more lines", "dim"),), side, fold=True)]
+    # Of a very long text not even the rows behind the fold are laid out.
+    number = f"more than {len(rows) - most - 1:,}" if rows[-1].fold else f"{len(rows) - most:,}"
+    return [*rows[:most], _Half(((f"… {number} more lines", "dim"),), side, fold=True)]
 
 
 def _zipped(mine: Sequence[_Half], theirs: Sequence[_Half]) -> list[tuple[_Half | None, _Half | None]]:

@@ -181,6 +181,12 @@ class DifferenceScreen(FrameScreen):
         if self._compared is not None:
             self.agenteval.show_divergence(self._compared.left.id)
 
+    def action_fold(self) -> None:
+        self.query_one("#difference", DifferenceView).toggle_fold()
+
+    def action_fold_all(self) -> None:
+        self.query_one("#difference", DifferenceView).action_fold_all()
+
     def action_copy(self) -> None:
         """Copy the command that prints this difference."""
         found = self._compared
