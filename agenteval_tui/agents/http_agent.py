@@ -28,8 +28,8 @@ from agenteval_tui.agents.interface import (
     UsageReported,
 )
 from agenteval_tui.agents.options import read_options
-from agenteval_tui.agents.redaction import Redactor
-from agenteval_tui.agents.server_access import NoKeyError, key_of, wire_to
+from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.server_access import NoKeyError, Secrets, key_of, wire_to
 from agenteval_tui.agents.sse import SseReader
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError
@@ -46,6 +46,7 @@ class HttpAgent:
         self._setup = setup
         self._options = read_options(HttpOptions, setup.name, setup.config)
         self._connections = Connections()
+        self._secrets = Secrets(setup)
         self._sessions: OrderedDict[str, Any] = OrderedDict()
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
@@ -64,7 +65,7 @@ class HttpAgent:
         except NoKeyError as missing:
             yield missing.failed
             return
-        redactor = Redactor(wire.server.secrets)
+        redactor = EventRedactor(wire.server.secrets)
         async with aclosing(self._ask(options, request, made, wire)) as events:
             async for event in events:
                 for clean in redactor.clean(event):
@@ -162,10 +163,10 @@ class HttpAgent:
             key,
             name,
             {},
-            setup=self._setup,
             options=filled,
             config=config or self._setup.config,
             connections=self._connections,
+            secrets=self._secrets,
             option="url",
         )
 

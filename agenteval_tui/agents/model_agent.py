@@ -20,8 +20,8 @@ from agenteval_tui.agents.interface import (
 )
 from agenteval_tui.agents.network_options import ModelOptions
 from agenteval_tui.agents.protocol import ModelProtocol
-from agenteval_tui.agents.redaction import Redactor
-from agenteval_tui.agents.server_access import NoKeyError, key_of, wire_to
+from agenteval_tui.agents.redaction import EventRedactor
+from agenteval_tui.agents.server_access import NoKeyError, Secrets, key_of, wire_to
 from agenteval_tui.agents.tool_loop import converse
 from agenteval_tui.agents.tools import Toolbox, ToolHost, make_toolbox
 from agenteval_tui.text.problems import AgentevalError
@@ -45,6 +45,7 @@ class ModelAgent(ABC, Generic[Options]):
         self._host = ToolHost()
         self._toolbox(self._options, {})  # so that a wrong tools file is said at once
         self._connections = Connections()
+        self._secrets = Secrets(setup)
 
     @abstractmethod
     def _protocol(self, options: Options) -> ModelProtocol:
@@ -67,7 +68,7 @@ class ModelAgent(ABC, Generic[Options]):
         except NoKeyError as missing:
             yield missing.failed
             return
-        redactor = Redactor(wire.server.secrets)
+        redactor = EventRedactor(wire.server.secrets)
         async with aclosing(self._converse(request, options, wire, toolbox)) as events:
             async for event in events:
                 for clean in redactor.clean(event):
@@ -116,10 +117,10 @@ class ModelAgent(ABC, Generic[Options]):
             key,
             options.key_env,
             self._protocol(options).key_headers(key),
-            setup=self._setup,
             options=options,
             config=config or self._setup.config,
             connections=self._connections,
+            secrets=self._secrets,
             usual=self.usual_address,
         )
 

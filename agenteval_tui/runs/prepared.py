@@ -12,9 +12,9 @@ from agenteval_tui.runs.costs import Price, fresh_prices, price_for
 from agenteval_tui.runs.flight import MAX_ATTEMPTS, Retries
 from agenteval_tui.runs.plan import Plan
 from agenteval_tui.runs.plan_agents import AgentPlan, expanded
-from agenteval_tui.runs.withheld import NOTHING, Withheld
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Usage
+from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -36,7 +36,7 @@ class Prepared:
     limit: int | None
     price: Price | None
     fingerprint: str
-    withheld: Withheld = NOTHING
+    withheld: TranscriptRedactor = NOTHING
 
 
 def prepare_agents(
@@ -60,8 +60,8 @@ def prepare_agents(
 def _prepared(
     one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str], retry_base_s: float, executor: Executor | None
 ) -> Prepared:
+    from agenteval_tui.agents.secrets import secrets_of
     from agenteval_tui.places import config_dir
-    from agenteval_tui.runs.secrets import secrets_of
     from agenteval_tui.suites.agents_file import environment_for
 
     variables = environment_for(one.base_dir, env)
@@ -90,7 +90,7 @@ def _prepared(
         price=price,
         # What a variable stands for elsewhere is not known here: such an answer is never taken for an equal one.
         fingerprint="" if away and "${" in str(one.config) else fingerprint(config, one.base_dir, trusted=plan.trust),
-        withheld=Withheld(secrets_of(one.config, config, variables)),
+        withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.trust)),
     )
 
 
