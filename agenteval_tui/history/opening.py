@@ -23,6 +23,8 @@ from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is
 from agenteval_tui.history.liveness import is_alive
 
 _SMALL = 4 << 20  # bytes
+# Of an import more may have been to come: its runs are not planned beforehand.
+_ALL_ENDED = "kind = 'run' AND passed + failed + errors + skipped + needs_review = runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,10 @@ def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
 
 
 def _interrupt_dead(connection: sqlite3.Connection) -> None:
-    """Executions whose process died are interrupted; what was in flight goes back to the queue (for `resume`)."""
+    """Executions whose process died are interrupted; what was in flight goes back to the queue (for `resume`).
+
+    One that died between its last run's end and its own has nothing to resume: it is finished.
+    """
     running = connection.execute("SELECT id, owner FROM executions WHERE status = 'running'").fetchall()
     dead = [execution for execution, owner in running if not is_alive(owner)]
     if not dead:
@@ -244,7 +249,8 @@ def _interrupt_dead(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     for execution in dead:
         connection.execute(
-            "UPDATE executions SET status = 'interrupted', message = 'the process that ran it ended without a word',"
+            f"UPDATE executions SET status = CASE WHEN {_ALL_ENDED} THEN 'finished' ELSE 'interrupted' END,"
+            f" message = CASE WHEN {_ALL_ENDED} THEN '' ELSE 'the process that ran it ended without a word' END,"
             " finished_ms = (SELECT max(started_ms + coalesce(duration_ms, 0)) FROM runs WHERE execution = ?1)"
             " WHERE id = ?1 AND status = 'running'",
             (execution,),

@@ -269,7 +269,9 @@ def _names(text: str) -> str:
 def _execution(row: tuple[Any, ...]) -> ExecutionRow:
     status = row[5]
     if status == "running" and not is_alive(row[24]):
-        status = "interrupted"
+        kind, runs, ended = row[3], row[9], sum(row[10:14]) + row[15]
+        # Of an import more may have been to come: its runs are not planned beforehand.
+        status = "finished" if kind == "run" and ended == runs else "interrupted"
     suites, agents, suite_keys, batch_id, options = row[19:24]
     keys = tuple(json.loads(suite_keys))
     values = (*row[:5], status, *row[6:19], _names(suites), _names(agents), keys, batch_id, json.loads(options))

@@ -205,3 +205,18 @@ def test_readers_do_not_wait_for_a_writer(path: Path) -> None:
         other.execute("COMMIT")
         other.close()
         assert store.run("EXECUTION-1-RUN-00000").status == "passed"
+
+
+def test_an_execution_whose_last_run_ended_before_its_process_died_is_finished(path: Path) -> None:
+    """Killed between the last run's end and its own: nothing is missing, so there is nothing to resume."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with Store.open(path) as store:
+        store.begin_execution(record(pid=child.pid), [planned(0)]).result()
+        store.run_ended(ended(0)).result()
+        assert store.execution("last").status == "running"
+        child.communicate(b"\n")
+        assert store.execution("last").status == "finished"  # seen at once, by any reader
+    with Store.open(path) as store:
+        assert store.execution("last").status == "finished"
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT status, message FROM executions").fetchone() == ("finished", "")
