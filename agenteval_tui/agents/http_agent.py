@@ -83,6 +83,10 @@ class HttpAgent:
             return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
         return await (self._try(request) if thorough else _knock(wire))
 
+    def release(self, run: str) -> None:
+        """The run is over: its session is forgotten."""
+        self._sessions.pop(run, None)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._connections.close()

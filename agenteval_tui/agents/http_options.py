@@ -131,7 +131,9 @@ class HttpOptions(NetworkOptions):
 
 
 # What a template may name.
-_KNOWN = ("prompt", "messages", "system", "turn", "run", "test", "repetition", "seed", "context", "session")
+_KNOWN = (
+    *("prompt", "messages", "system", "turn", "run", "test", "repetition", "seed", "context", "variables", "session"),
+)
 
 
 def _texts(place: str, value: Any) -> list[tuple[str, str]]:

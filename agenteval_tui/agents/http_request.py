@@ -64,6 +64,7 @@ def _variables(request: AgentRequest, messages: tuple[Message, ...], session: An
         "repetition": request.repetition,
         "seed": request.seed,
         "context": dict(request.context),
+        "variables": dict(request.variables),
         "session": session,
     }
 

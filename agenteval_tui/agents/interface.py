@@ -29,7 +29,8 @@ class AgentRequest:
 
     `config` is the agent's configuration after a variation's was merged in. `context` is the test's testing context
     (Power UI's `sample_system_prompt`, `sample_tools`, ...). `repetition` counts from 1; `seed` is derived from
-    test, row and repetition, so that an agent that varies can do so reproducibly.
+    test, row and repetition, so that an agent that varies can do so reproducibly. `variables` are the test's, with the
+    row's of its dataset; the messages have them filled in already.
     """
 
     messages: tuple[Message, ...]
@@ -41,6 +42,7 @@ class AgentRequest:
     tool_calls: tuple[ToolCall, ...] = ()
     run: str = ""
     turn: int = 1
+    variables: Mapping[str, Any] = field(default_factory=dict)
 
 
 # Transcripts of a stored execution: its reference ("last", an id) -> test id -> transcripts in order of repetition.
@@ -213,4 +215,14 @@ class Agent(Protocol):
 
     async def close(self) -> None:
         """Give back connections and processes."""
+        ...
+
+
+@runtime_checkable
+class Releasing(Protocol):
+    """An agent that keeps something from one turn of a run to the next (a session, a shop), and wants to know when no
+    more turns and attempts will come."""
+
+    def release(self, run: str) -> None:
+        """The run (`AgentRequest.run`) is over. Also called for runs of which it knows nothing."""
         ...

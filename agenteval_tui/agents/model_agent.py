@@ -43,7 +43,7 @@ class ModelAgent(ABC, Generic[Options]):
         self._setup = setup
         self._options = self._read(setup.config)
         self._host = ToolHost()
-        self._toolbox(self._options, {})  # so that a wrong tools file is said at once
+        self._toolbox(self._options, AgentRequest(()))  # so that a wrong tools file is said at once
         self._connections = Connections()
         self._secrets = Secrets(setup)
 
@@ -61,7 +61,7 @@ class ModelAgent(ABC, Generic[Options]):
             changed = request.config and request.config != self._setup.config
             options = self._read(request.config) if changed else self._options
             wire = self._wire(options, request.config)
-            toolbox = self._toolbox(options, request.context)
+            toolbox = self._toolbox(options, request)
         except AgentevalError as error:
             yield Failed(RunError("bad_request", error.what, error.mend))
             return
@@ -84,6 +84,10 @@ class ModelAgent(ABC, Generic[Options]):
         except NoKeyError as missing:
             return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
         return await check_model(wire, self._options, self._protocol, thorough=thorough)
+
+    def release(self, run: str) -> None:
+        """The run is over: the shop that it had is closed."""
+        self._host.release(run)
 
     async def close(self) -> None:
         """Close the connections, and end the servers of tools that runs share."""
@@ -124,8 +128,15 @@ class ModelAgent(ABC, Generic[Options]):
             usual=self.usual_address,
         )
 
-    def _toolbox(self, options: Options, context: Mapping[str, Any]) -> Toolbox:
+    def _toolbox(self, options: Options, request: AgentRequest) -> Toolbox:
         setup = self._setup
         return make_toolbox(
-            options.tools, context, setup.base_dir, env=setup.env, trusted=setup.trusted, host=self._host
+            options.tools,
+            request.context,
+            setup.base_dir,
+            env=setup.env,
+            trusted=setup.trusted,
+            host=self._host,
+            run=request.run,
+            turn=request.turn,
         )

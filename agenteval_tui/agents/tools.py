@@ -154,40 +154,31 @@ def make_toolbox(
     env: Mapping[str, str] | None = None,
     trusted: bool = False,
     host: ToolHost | None = None,
+    run: str = "",
+    turn: int = 1,
 ) -> Toolbox:
     """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
 
     `tools` is a list, the name of a file with one, or "builtin:demo-shop": the bundled shop's own tools. Programs get
     `env`, from which `${VAR}` in a file of tools is expanded too. `trusted`: files and folders outside of `base_dir`
-    may be used. `host` keeps the MCP servers that runs share; without one each run has its own. Nothing is started
-    before the toolbox is entered. Raises `AgentevalError` when a tool is written wrongly.
+    may be used. `host` keeps the MCP servers that runs share; without one each run has its own. It also keeps the shop
+    of `run` from one `turn` to the next, until `host.release(run)`. Nothing is started before the toolbox is entered.
+    Raises `AgentevalError` when a tool is written wrongly.
     """
     making = _Making(base_dir.resolve(), dict(env or {}), trusted, host)
     if tools == DEMO_SHOP:
-        from agenteval_tui.agents.tools_shop import Shop
+        from agenteval_tui.agents.tools_shop import OwnShop, Shop
 
-        shop = Shop()
+        lasting = host is not None and bool(run)
+        shop = host.kept(run, turn, Shop) if host is not None and lasting else Shop()
         made: dict[str, Tool] = {tool.spec.name: tool for tool in shop.tools}
-        box = Toolbox(made, [_Opened(shop)])
+        box = Toolbox(made, [] if lasting else [OwnShop(shop)])
     else:
         for raw in load_tools(tools, base_dir, trusted=trusted):
             making.add(raw, from_file=isinstance(tools, str))
         box = Toolbox(making.tools, making.sources)
     box.replacing = {tool.spec.name: tool for tool in _sample_tools(context.get("sample_tools"))}
     return box
-
-
-class _Opened:
-    """A source whose tools are in the box already."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-
-    async def open(self) -> Sequence[Tool]:
-        return ()
-
-    async def close(self) -> None:
-        await self._source.close()
 
 
 class _Making:

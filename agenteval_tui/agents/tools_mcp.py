@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 from agenteval_tui.agents.interface import ToolSpec
 from agenteval_tui.agents.shop.tools import ToolOutcome
@@ -67,13 +67,26 @@ class McpTool:
         return await self._server.call(self._own_name, arguments)
 
 
+class Kept(Protocol):
+    """Something that lives as long as a run."""
+
+    def shut(self) -> None:
+        """Give it back."""
+        ...
+
+
+Thing = TypeVar("Thing", bound=Kept)
+
+
 class ToolHost:
-    """The servers that the runs of an agent share (`shared: true`): the agent owns it, and closes it when it is closed.
+    """What outlives one request of an agent: the servers that its runs share (`shared: true`), and what a run keeps
+    for all of its turns. The agent owns it, and closes it when it is closed.
 
     The first run that needs a server starts it; one that fell is started again for the next run.
     """
 
     def __init__(self) -> None:
+        self._kept: dict[str, Kept] = {}
         self._servers: dict[str, tuple[McpServer, list[ToolSpec]]] = {}
         self._starting: dict[str, asyncio.Lock] = {}
 
@@ -89,8 +102,26 @@ class ToolHost:
             self._servers[key] = server, await server.start()
             return self._servers[key]
 
+    def kept(self, run: str, turn: int, make: Callable[[], Thing]) -> Thing:
+        """What the run keeps: new in its first turn (another attempt begins from the start), then the same."""
+        known = self._kept.get(run)
+        if known is not None and turn > 1:
+            return cast(Thing, known)
+        self.release(run)
+        made = make()
+        self._kept[run] = made
+        return made
+
+    def release(self, run: str) -> None:
+        """The run is over: give back what it kept."""
+        known = self._kept.pop(run, None)
+        if known is not None:
+            known.shut()
+
     async def close(self) -> None:
-        """End all servers."""
+        """End all servers, and what runs kept."""
+        for run in tuple(self._kept):
+            self.release(run)
         servers = [server for server, _ in self._servers.values()]
         self._servers.clear()
         await asyncio.gather(*(server.close() for server in servers))

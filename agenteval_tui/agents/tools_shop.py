@@ -35,10 +35,21 @@ class Shop:
         self._shop = open_shop()
         self.tools = [ShopTool(spec, self._shop) for spec in TOOLS]
 
+    def shut(self) -> None:
+        """Close the database."""
+        self._shop.close()
+
+
+class OwnShop:
+    """A shop that ends with its toolbox. Its tools are in the box already."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._shop = shop
+
     async def open(self) -> list[ShopTool]:
-        """The tools."""
-        return self.tools
+        """Nothing more."""
+        return []
 
     async def close(self) -> None:
         """Close the database."""
-        self._shop.close()
+        self._shop.shut()

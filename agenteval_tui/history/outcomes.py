@@ -149,7 +149,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
             )
         )
         if ended.failed_attempts:
-            keep_attempts(connection, run, ended.failed_attempts)
+            keep_attempts(connection, totals, execution, run, ended.failed_attempts)
         for position, one in enumerate(ended.results):
             criterion = criteria.get(one.criterion_hash)
             results.append(
@@ -249,8 +249,33 @@ def withdraw(
         totals.tests[test] = totals.tests.get(test, 0) - 1
 
 
-def keep_attempts(connection: sqlite3.Connection, run: int, attempts: Sequence[FailedAttempt]) -> None:
-    """Add failed attempts to those that the run has; they are numbered on from there."""
+@dataclass(slots=True)
+class KeepAttempts:
+    """The failed attempts of a run that has not ended and goes back to the queue."""
+
+    patient: ClassVar[bool] = True
+    run_id: str
+    attempts: Sequence[FailedAttempt]
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Add them."""
+        found = connection.execute("SELECT id, execution FROM runs WHERE uid = ?", (self.run_id,)).fetchone()
+        if found is None:
+            raise HistoryError(f"there is no planned run {self.run_id}")
+        keep_attempts(connection, totals, found[1], found[0], self.attempts)
+
+
+def keep_attempts(
+    connection: sqlite3.Connection, totals: Totals, execution: int, run: int, attempts: Sequence[FailedAttempt]
+) -> None:
+    """Add failed attempts to those that the run has (they are numbered on from there), and to what was paid for."""
+    for one in attempts:
+        for column, spent in zip(_SPENT, (one.input_tokens, one.output_tokens, one.cost), strict=True):
+            if spent is not None:
+                totals.add(execution, column, spent)
     found = connection.execute("SELECT max(number) FROM failed_attempts WHERE run = ?", (run,)).fetchone()[0]
     write_rows(
         connection,

@@ -288,11 +288,17 @@ def recount(connection: sqlite3.Connection) -> None:
     connection.execute(
         f"UPDATE executions SET {sums},"
         " runs = (SELECT count(*) FROM runs WHERE execution = executions.id),"
-        " input_tokens = (SELECT coalesce(sum(input_tokens), 0) FROM runs WHERE execution = executions.id"
-        "  AND NOT cached),"
-        " output_tokens = (SELECT coalesce(sum(output_tokens), 0) FROM runs WHERE execution = executions.id"
-        "  AND NOT cached),"
-        " cost = (SELECT sum(cost) FROM runs WHERE execution = executions.id AND NOT cached)"
+        " input_tokens = 0, output_tokens = 0, cost = NULL"
+    )
+    # What was paid for: what counts, and attempts that failed; not what came from the history.
+    connection.execute(
+        "UPDATE executions SET input_tokens = paid.tokens_in, output_tokens = paid.tokens_out, cost = paid.cost FROM ("
+        " SELECT execution, coalesce(sum(tokens_in), 0) AS tokens_in, coalesce(sum(tokens_out), 0) AS tokens_out,"
+        "  sum(cost) AS cost FROM ("
+        "   SELECT execution, input_tokens AS tokens_in, output_tokens AS tokens_out, cost FROM runs WHERE NOT cached"
+        "   UNION ALL SELECT r.execution, a.input_tokens, a.output_tokens, a.cost"
+        "    FROM failed_attempts a JOIN runs r ON r.id = a.run) GROUP BY execution) AS paid"
+        " WHERE paid.execution = executions.id"
     )
     connection.execute(
         "UPDATE tests SET ended = (SELECT count(*) FROM runs WHERE test = tests.id"

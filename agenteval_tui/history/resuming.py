@@ -56,7 +56,7 @@ class Resume:
                 spent = () if cached else rest[-3:]
                 withdraw(connection, totals, run, execution, test, was, spent)
                 if not cached:
-                    _keep_what_was_paid(connection, run, rest)
+                    _keep_what_was_paid(connection, totals, execution, run, rest)
             connection.execute(
                 "UPDATE runs SET status = 'queued', score = NULL, started_ms = NULL, duration_ms = NULL,"
                 " attempts = 0, warnings = 0, input_tokens = NULL, output_tokens = NULL, cost = NULL,"
@@ -89,13 +89,15 @@ def refuse(execution_id: str, status: str, owner: str, kind: str) -> None:
         )
 
 
-def _keep_what_was_paid(connection: sqlite3.Connection, run: int, rest: Sequence[Any]) -> None:
+def _keep_what_was_paid(
+    connection: sqlite3.Connection, totals: Totals, execution: int, run: int, rest: Sequence[Any]
+) -> None:
     """What an end that no longer counts has used was used all the same: it is kept as a failed attempt."""
     kind, message, why, started_ms, duration_ms, *spent = rest
     if not kind and all(number is None for number in spent):
         return  # cancelled before it began
     attempt = FailedAttempt(1, kind or "cancelled", message or why, duration_ms or 0.0, started_ms or now_ms(), *spent)
-    keep_attempts(connection, run, [attempt])
+    keep_attempts(connection, totals, execution, run, [attempt])
 
 
 def forget_transcript(connection: sqlite3.Connection, transcript: int) -> None:

@@ -103,8 +103,9 @@ class ExecutionRow:
     """An execution with its totals. `status`: running, finished, cancelled, stopped (a limit was reached), failed,
     interrupted (its process died).
 
-    `runs` counts all planned runs; tokens and `cost` (None: never measured) add up over the ended ones. `suites` and
-    `agents` are names joined by commas, for lists. `rowid` grows with every execution and is the key to page by.
+    `runs` counts all planned runs; tokens and `cost` (None: never measured) are what agents took, also for attempts
+    that failed; answers that were known before cost nothing. `suites` and `agents` are names joined by commas, for
+    lists. `rowid` grows with every execution and is the key to page by.
     """
 
     rowid: int

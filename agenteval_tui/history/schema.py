@@ -123,10 +123,22 @@ _RESUMING = (
     "UPDATE run_replies SET paid = (run = (SELECT min(o.run) FROM run_replies o WHERE o.reply = run_replies.reply))",
 )
 
+# The totals say what was paid for, attempts that failed among it. From here on short transcripts and results are plain,
+# and others refer to `blobs._WORDS`: a program that does not know that refuses the file by its version.
+_PAID = (
+    "UPDATE executions SET input_tokens = input_tokens + coalesce(paid.tokens_in, 0),"
+    " output_tokens = output_tokens + coalesce(paid.tokens_out, 0),"
+    " cost = CASE WHEN paid.cost IS NULL THEN executions.cost ELSE coalesce(executions.cost, 0) + paid.cost END FROM ("
+    " SELECT r.execution, sum(a.input_tokens) AS tokens_in, sum(a.output_tokens) AS tokens_out, sum(a.cost) AS cost"
+    " FROM failed_attempts a JOIN runs r ON r.id = a.run GROUP BY r.execution) AS paid"
+    " WHERE paid.execution = executions.id",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
     Migration(3, "resuming, answers known before, costs", _RESUMING),
+    Migration(4, "totals of what was paid for, smaller transcripts", _PAID),
 )
 
 

@@ -37,11 +37,21 @@ def fingerprint(config: Mapping[str, Any], base_dir: Path, *, trusted: bool = Fa
     return content_hash([_plain(asked), _plain(tools), files])
 
 
-def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...]) -> str:
-    """The hash of a run's request; `agent` is the agent's fingerprint."""
+def reads_variables(config: Mapping[str, Any]) -> bool:
+    """Whether an agent is told a row's variables, beside the conversation into which they were filled."""
+    kind = config.get("kind")
+    if kind == "http":
+        return "variables" in str(config)
+    return kind not in ("openai", "anthropic")
+
+
+def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, variables: bool = False) -> str:
+    """The hash of a run's request; `agent` is the agent's fingerprint, `variables` says whether it is told those."""
     messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.tool_call_id, m.name] for m in request.messages]
     calls = [[c.id, c.name, c.arguments, c.result, c.status] for c in request.tool_calls]
     asked = [agent, messages, calls, turns, request.context, request.seed]
+    if variables and request.variables:
+        asked.append(request.variables)
     try:
         return content_hash(asked)
     except TypeError:  # a date in the context, as YAML has them

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, Prompted, Recorded
+from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, Prompted, Recorded, Releasing
 from agenteval_tui.agents.record import Recorder, add_usage
 from agenteval_tui.text.identity import new_id
 from agenteval_tui.text.problems import AgentevalError
@@ -127,6 +127,8 @@ class Conversation:
         self.turns.clear()
         self._before = self._answered = Transcript()
         self._recorder = self._replayed = self._question = None
+        if isinstance(self._agent, Releasing):
+            self._agent.release(self._run)
         self._run = new_id()
 
     async def close(self) -> None:

@@ -8,38 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.interface import AgentRequest
-from agenteval_tui.runs.budget import Budget, Used
-from agenteval_tui.runs.cached import request_hash
 from agenteval_tui.runs.calm import calm
-from agenteval_tui.runs.ends import End, Ends
 from agenteval_tui.runs.events import (
     AgentFinished,
     Command,
     Ended,
-    Event,
     Graded,
     Planned,
-    Progress,
-    RunShown,
-    RunState,
     UsageCounted,
 )
 from agenteval_tui.runs.executors.interface import executor_of
 from agenteval_tui.runs.flight import Flight
 from agenteval_tui.runs.judging import Judging
-from agenteval_tui.runs.plan import Plan, RunPlan
-from agenteval_tui.runs.prepared import Prepared, prepare_agents
-from agenteval_tui.runs.records import begin, run_ended, run_never_begun
+from agenteval_tui.runs.plan import RunPlan
+from agenteval_tui.runs.prepared import prepare_agents
+from agenteval_tui.runs.records import begin
 from agenteval_tui.runs.refusals import Refusals
-from agenteval_tui.runs.stopping import Repetitions, repetitions_of
-from agenteval_tui.runs.tally import Tally
-from agenteval_tui.runs.verdicts import CANCELLED, SKIPPED, Judged, judge
+from agenteval_tui.runs.settling import Settling
+from agenteval_tui.runs.stopping import repetitions_of
+from agenteval_tui.runs.verdicts import CANCELLED, judge
 from agenteval_tui.runs.waiting import WaitingRuns
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -47,7 +38,6 @@ from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
     from agenteval_tui.history.replies import StoredReply
-    from agenteval_tui.history.store import Store
     from agenteval_tui.runs.executors.interface import Executor
 
 log = logging.getLogger(__name__)
@@ -55,63 +45,15 @@ log = logging.getLogger(__name__)
 MERGE_S = 0.05
 """Texts of a run are gathered for so long before they go out."""
 TICKS_A_PROGRESS = 5
-GRACE_S = 5.0
-"""How long an agent may clean up after it was cancelled or timed out; then the run is settled without it."""
-FAILED = "failed"
-STOPPED = "stopped"
 
 
-class Engine:
+class Engine(Settling):
     """One execution. `emit` is called in the event loop's thread with every event, in order.
 
     `prepare()` finds what can be found wrong before anything is run; `run()` calls it if nobody has. `command()` must
     be called in the loop's thread. `env` holds the variables that agents may use; `retry_base_s` is the first
     back-off. `pid` is the process that does the work, where that is not this one. The store is left open.
     """
-
-    def __init__(
-        self,
-        plan: Plan,
-        store: Store,
-        emit: Callable[[Event], None],
-        *,
-        env: Mapping[str, str] | None = None,
-        retry_base_s: float = 0.5,
-        grace_s: float = GRACE_S,
-        pid: int | None = None,
-    ) -> None:
-        self.plan = plan
-        self._store = store
-        self._emit = emit
-        self._env = dict(os.environ) if env is None else env
-        self._retry_base_s = retry_base_s
-        self._grace_s = grace_s
-        self._pid = pid
-        self._seq = 0
-        self._agents: dict[str, Prepared] = {}
-        self._repetitions: dict[str, Repetitions] = {}
-        self._waiting = WaitingRuns((), {})
-        self._refusals = Refusals(self._waiting, self._agents, self._tell, self._fill_in)
-        self._ends = Ends(store, self._stored, self._fail, self._check_finished)
-        self._budget = Budget(plan.limits)
-        self._limit = plan.concurrency
-        self._total = len(plan.runs) + len(plan.earlier)
-        self._paused = False
-        self._stopping = ""  # why no more runs are begun: cancelled, stopped or failed
-        self._message = ""
-        self._begun = False
-        self._began = time.monotonic()
-        self._finished = asyncio.Event()
-        self._workers: set[asyncio.Task[None]] = set()
-        self._flights: dict[str, Flight] = {}
-        self._dropped: list[RunPlan] = []
-        self._unwanted: list[str] = []  # runs that were cancelled before the start
-        self._tally = Tally()
-        self._figures: tuple[Any, ...] = ()
-        self._ticks = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._judging = Judging(plan, store, self._env, retry_base_s)
-        self._executor: Executor | None = None
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
@@ -263,8 +205,9 @@ class Engine:
     def _flight(self, run: RunPlan) -> Flight:
         one, ref = self._agents[run.agent.hash], run.ref
         request = AgentRequest(
-            run.messages, one.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run
-        )
+            run.messages, one.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
+            variables=run.variables,
+        )  # fmt: skip
         return Flight(run, one.agent, request, one.retries, self._tell, one.price, one.withheld)
 
     async def _fly(self, flight: Flight) -> None:
@@ -304,10 +247,6 @@ class Engine:
             self._flights.pop(flight.run)
         return waits
 
-    def _fill_in(self, seconds: float) -> None:
-        # A little later than that: the two clocks that are compared need not agree to the last digit.
-        self._loop.call_later(seconds + 0.001, self._fill)
-
     async def _known(self, flight: Flight) -> Transcript | None:
         """The answer in the history to the same request, where such answers were asked for."""
         if self.plan.cache == "first" and flight.plan.ref.repetition > 1:
@@ -321,180 +260,6 @@ class Engine:
             return None  # a history that can't be read only means that the agent is asked
         return None if found is None else found[1]
 
-    def _request_hash(self, flight: Flight) -> str:
-        agent = self._agents[flight.plan.agent.hash].fingerprint
-        return request_hash(agent, flight.request, flight.plan.turns) if agent else ""
-
-    def _landed(self, flight: Flight) -> Transcript | None:
-        """The agent is done: say so. None when the run was settled without it, meanwhile."""
-        if flight.settled:
-            return None
-        if flight.landed:  # it was being graded when it was ended
-            return flight.transcript()
-        flight.land()
-        transcript = flight.transcript()
-        error, mend = "", ""
-        if transcript.error is not None:
-            error, mend = transcript.error.message, transcript.error.mend
-        self._tell(AgentFinished, flight.run, flight.duration_ms, error, mend, flight.cached)
-        return transcript
-
-    def _end_flight(self, flight: Flight, reason: str) -> None:
-        """End a run from outside, because its time is over or somebody wants it."""
-        if flight.task is None or flight.stop:
-            return
-        flight.stop = reason
-        flight.task.cancel()
-        flight.timer = self._loop.call_later(self._grace_s, self._give_up, flight)
-
-    def _give_up(self, flight: Flight) -> None:
-        """The agent does not let go: settle the run with what there is, and let its task be."""
-        if flight.settled or flight.task is None:
-            return
-        log.warning("agent %s did not end within %g s after it was stopped", flight.plan.ref.agent, self._grace_s)
-        flight.land()
-        transcript = flight.transcript()
-        self._workers.discard(flight.task)
-        if self._flights.pop(flight.run, None) is not None:
-            self._waiting.release(flight.plan)
-        self._settle(flight, transcript, judge(flight.plan, transcript))
-        self._fill()
-
-    # Ends
-
-    def _settle(self, flight: Flight, transcript: Transcript, judged: Judged) -> None:
-        """Hand the ended run to the store; `Graded` goes out when it is on the disk."""
-        flight.settled = True
-        self._tally.landed(flight, judged.status)
-        answered = transcript.error is None and judged.status not in (CANCELLED, SKIPPED)
-        request = self._request_hash(flight) if answered else ""
-        self._ends.add(run_ended(flight, judged, transcript, request), judged)
-        group = self._repetitions.get(flight.run) if self._repetitions else None
-        if group is not None and group.add(judged.status):
-            self._skip(group)
-
-    def _stored(self, end: End) -> None:
-        self._graded(end.run, end.judged, end.duration_ms)
-
-    def _graded(self, run: str, judged: Judged, duration_ms: float) -> None:
-        self._tally.count(judged.status)
-        self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms)
-
-    def _skip(self, group: Repetitions) -> None:
-        """The pass rate is known: what waits of these repetitions is not needed. What is in flight ends normally."""
-        judged = Judged.nothing(SKIPPED, group.why)
-        for run in self._waiting.not_needed(group):
-            parked = self._refusals.parked.pop(run.ref.run, None)
-            if parked is None:
-                self._ends.add(run_never_begun(run, judged), judged)
-            else:
-                self._close_parked(parked, judged)
-
-    def _close_parked(self, flight: Flight, judged: Judged) -> None:
-        """End a run that was refused and stood in the line: its attempts are kept."""
-        flight.refused = None
-        flight.land()
-        self._settle(flight, flight.bare(), judged)
-
-    def _cancel(self, run_id: str) -> None:
-        if not self._begun:
-            self._unwanted.append(run_id)
-            return
-        flight = self._flights.get(run_id)
-        if flight is not None:
-            self._end_flight(flight, CANCELLED)
-            return
-        run = self._waiting.remove(run_id)
-        if run is None:
-            return
-        parked = self._refusals.parked.pop(run_id, None)
-        if parked is not None:
-            self._close_parked(parked, Judged.nothing(CANCELLED, "cancelled while its agent's server was busy"))
-        else:
-            judged = Judged.nothing(CANCELLED, "cancelled before it began")
-            self._ends.add(run_never_begun(run, judged), judged)
-
-    def _fail(self, message: str) -> None:
-        """The execution can't go on: nothing that ends now would be kept."""
-        if self._stopping != FAILED:
-            self._message = message
-            self._stop(FAILED)
-
-    def _stop(self, status: str) -> None:
-        self._stopping = status
-        for run_id in list(self._refusals.parked):
-            self._cancel(run_id)
-        self._dropped.extend(self._waiting.clear())
-        for flight in list(self._flights.values()):
-            self._end_flight(flight, CANCELLED)
-        self._check_finished()
-
-    def _cut_off(self, message: str) -> None:
-        """Nothing can be run any more where it was to run. What is in flight ends with an error of its own; what
-        waits stays queued in the history."""
-        if self._stopping:
-            return
-        self._stopping, self._message = FAILED, message
-        for run_id in list(self._refusals.parked):
-            self._cancel(run_id)
-        self._dropped.extend(self._waiting.clear())
-        self._check_finished()
-
-    def _check_finished(self) -> None:
-        if self._workers or self._flights or self._ends.waiting or not (self._begun or self._stopping):
-            return
-        if len(self._waiting) and not self._stopping:
-            reached = self._held_up()
-            if reached:
-                self._stop_at(reached)
-        if self._stopping == STOPPED or not len(self._waiting):
-            self._finished.set()
-
-    def _stop_at(self, limit: str) -> None:
-        """A limit was reached, and nothing is in flight. What waits stays queued in the history: it can be resumed."""
-        self._stopping = STOPPED
-        self._message = f"{limit} was reached after {self._tally.ended} of {self._total} runs"
-        while self._refusals.parked:
-            run, flight = self._refusals.parked.popitem()
-            self._tally.gave_up(flight)
-            self._tell(RunShown, RunState(run))
-
-    def _held_up(self) -> str:
-        """The limit that lets no run begin now, in words; "" when one may."""
-        if not self._budget.limited:
-            return ""
-        spent = [flight.spent for flight in self._flights.values() if not flight.settled]
-        in_flight = [Used(one.cost or 0.0, one.total_tokens or 0) for one in spent]
-        used = self._tally.used(self._judging.usage)
-        return self._budget.holds_up(used, self._tally.paid, in_flight, time.monotonic() - self._began)
-
-    async def _end(self) -> Ended:
-        status = self._stopping or "finished"
-        message = "; ".join(filter(None, (self._message, *self._remarks())))
-        try:
-            await asyncio.wrap_future(self._store.end_execution(self.plan.execution_id, status, message))
-        except AgentevalError as error:
-            status, message = FAILED, message or str(error)
-        if status == CANCELLED:
-            # The store cancels what still waits together with the execution.
-            nothing = Judged.nothing(CANCELLED)
-            dropped, self._dropped = self._dropped, []
-            for run in dropped:
-                self._graded(run.ref.run, nothing, 0.0)
-        self._tell_progress()
-        ended: Ended = self._tell(Ended, status, message)
-        return ended
-
-    def _remarks(self) -> list[str]:
-        """What a person should know of an execution that went well."""
-        said = []
-        if self._tally.skipped:
-            said.append(f"{self._tally.skipped} of {self._total} runs were not needed")
-        if self.plan.limits.cost is not None and self._tally.unpriced:
-            names = ", ".join(sorted(self._tally.unpriced))
-            said.append(f"the limit on cost did not count {names}: what its tokens cost is not known")
-        return said
-
     async def _close_agents(self) -> None:
         await self._judging.close()
         for one in self._agents.values():
@@ -504,18 +269,6 @@ class Engine:
                 log.warning("an agent could not be closed", exc_info=True)
         if self._executor is not None:
             await self._executor.close()
-
-    # Events
-
-    def _tell(self, kind: type[Any], *values: Any) -> Any:
-        self._seq += 1
-        event = kind(self._seq, *values)
-        try:
-            self._emit(event)
-        except Exception:
-            # Whoever watches must not be able to stop what is being run and paid for.
-            log.exception("a watcher broke")
-        return event
 
     def _tick(self) -> None:
         """Every 50 ms: send the texts that were gathered, end what takes too long, store what runs; every fifth time
@@ -537,20 +290,3 @@ class Engine:
             if self._budget.limited:
                 self._check_finished()  # time is used up also while nothing happens
         self._timer = self._loop.call_later(MERGE_S, self._tick)
-
-    def _tell_progress(self) -> None:
-        if not self._begun:
-            return
-        parked = self._refusals.parked
-        figures = self._tally.figures(
-            total=self._total,
-            queued=len(self._waiting) - len(parked),
-            dropped=len(self._dropped),
-            flights=[*self._flights.values(), *parked.values()],
-            limit=self._limit,
-            paused=self._paused,
-            judged=self._judging.usage,
-        )
-        if figures != self._figures:
-            self._figures = figures
-            self._tell(Progress, *figures)

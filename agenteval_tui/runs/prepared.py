@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.agents.interface import Agent
-from agenteval_tui.runs.cached import fingerprint
+from agenteval_tui.agents.interface import Agent, Releasing
+from agenteval_tui.runs.cached import fingerprint, reads_variables
 from agenteval_tui.runs.costs import Price, fresh_prices, price_for
 from agenteval_tui.runs.flight import MAX_ATTEMPTS, Retries
 from agenteval_tui.runs.plan import Plan
@@ -19,6 +20,8 @@ from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
     from agenteval_tui.runs.executors.interface import Executor
+
+log = logging.getLogger(__name__)
 
 _PRICED = ("openai", "anthropic")
 """Kinds whose servers tell tokens and no cost."""
@@ -37,6 +40,17 @@ class Prepared:
     price: Price | None
     fingerprint: str
     withheld: TranscriptRedactor = NOTHING
+    release: Callable[[str], None] | None = None
+    """To be told of each run that is over, where the agent wants to know."""
+    reads_variables: bool = True
+
+    def let_go(self, run: str) -> None:
+        """The run is over: tell the agent. What it does wrong then changes nothing."""
+        if self.release is not None:
+            try:
+                self.release(run)
+            except Exception:
+                log.warning("agent %s could not let a run go", self.name, exc_info=True)
 
 
 def prepare_agents(
@@ -90,6 +104,8 @@ def _prepared(
         price=price,
         # What a variable stands for elsewhere is not known here: such an answer is never taken for an equal one.
         fingerprint="" if away and "${" in str(one.config) else fingerprint(config, one.base_dir, trusted=plan.trust),
+        release=agent.release if isinstance(agent, Releasing) else None,
+        reads_variables=reads_variables(config),
         withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.trust)),
     )
 

@@ -30,14 +30,27 @@ def inside(given: str, base_dir: Path, *, trusted: bool = False, what: str = "fi
     """The file `given` (or another `what`), relative to `base_dir`. Raises `AgentevalError` when it is outside of it
     (links count), unless the user trusts the folder.
     """
-    path = (base_dir / given).resolve()
-    if not trusted and not path.is_relative_to(base_dir.resolve()):
+    try:
+        path, folder = (base_dir / given).resolve(), base_dir.resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        # A loop of links (a RuntimeError up to Python 3.12), or a character that no name can have.
+        name = given.replace("\0", "\\0")
+        raise AgentevalError(
+            f"the {what} {name} can't be looked up: {_why(error)}", where=str(base_dir), mend="check its name and links"
+        ) from None
+    if not trusted and not path.is_relative_to(folder):
         raise AgentevalError(
             f"the {what} {given} is outside of the suite's folder",
             where=str(base_dir),
             mend=f"{'copy it beside' if what == 'file' else 'name one beside'} the suite, or trust the folder",
         )
     return path
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or "it can't be read"
+    return "its links go round in a circle" if isinstance(error, RuntimeError) else "no name holds such a character"
 
 
 def _read(path: Path) -> Any:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ async def test_the_request_holds_all_there_is(run_agent: Run) -> None:
     ran = await run_agent(
         python("import sys; print('The request: ' + sys.stdin.read())", settings={"temperature": 0.5}, env={"K": "x"}),
         messages=messages, tool_calls=calls, context={"input_data": [1]}, test_id="t", repetition=2, seed=7, run="r",
-        turn=2,
+        turn=2, variables={"day": date(2026, 1, 2)},
     )  # fmt: skip
     said = json.loads(ran.transcript.final_output.removeprefix("The request: "))
     assert said == {
@@ -92,6 +93,7 @@ async def test_the_request_holds_all_there_is(run_agent: Run) -> None:
             {"role": "user", "content": "grüß ✓\x00"},
         ],
         "context": {"input_data": [1]},
+        "variables": {"day": "2026-01-02"},
         "config": {"temperature": 0.5},
         "test": "t", "repetition": 2, "seed": 7, "run": "r", "turn": 2,
     }  # fmt: skip

@@ -38,6 +38,8 @@ async def test_a_request_made_of_templates(run_agent: Any) -> None:
         "deep": [{"first": "{{ context.rows[0] }}", "none": "{{ session }}", "fixed": 1.5}],
         "literal": '{{ "{{" }}',
         "some": "{% for m in messages %}{{ m.role }} {% endfor %}",
+        "who": "{{ variables.customer }}",
+        "all": "{{ variables }}",
     }
     messages = (
         Message("user", "one"),
@@ -61,6 +63,7 @@ async def test_a_request_made_of_templates(run_agent: Any) -> None:
             "turn": 2,
             "seed": 41,
             "context": {"rows": [{"x": None}]},
+            "variables": {"customer": "Ana", "n": 5},
         },
     )
     assert request.path == "/v1/a%2Fb/say%20%22hi%22%0A?fixed=1&run=r%261"
@@ -78,6 +81,8 @@ async def test_a_request_made_of_templates(run_agent: Any) -> None:
         "deep": [{"first": {"x": None}, "none": None, "fixed": 1.5}],
         "literal": "{{",
         "some": "user assistant tool user ",
+        "who": "Ana",
+        "all": {"customer": "Ana", "n": 5},
     }
 
 

@@ -11,6 +11,7 @@ from history_made import SUITE, ended, planned, record, transcript
 from test_replies import reply
 from test_rescue import overwrite, pages_of, rescued
 
+from agenteval_tui.history import rescue, schema
 from agenteval_tui.history.health import check_health
 from agenteval_tui.history.rows import CostRow, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
@@ -36,6 +37,51 @@ def attempt(number: int = 1, **more: object) -> FailedAttempt:
 def count(store: Store, table: str) -> int:
     with sqlite3.connect(store.path) as connection:
         return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def agree(store: Store) -> None:
+    """The maintained totals are what `costs` adds up, and what a rescue would count."""
+    store.flush()
+    row, agents = store.execution("last"), [one for one in store.costs("EXECUTION-1") if one.kind == "agent"]
+    totals = row.input_tokens, row.output_tokens, row.cost
+    assert totals == (
+        sum(one.input_tokens for one in agents),
+        sum(one.output_tokens for one in agents),
+        sum(one.cost or 0.0 for one in agents),
+    )
+    with sqlite3.connect(store.path) as connection:
+        rescue.recount(connection)
+        found = connection.execute("SELECT input_tokens, output_tokens, cost FROM executions WHERE uid = 'EXECUTION-1'")
+        assert found.fetchone() == totals
+        connection.rollback()
+
+
+def test_attempts_of_a_run_that_goes_back_to_the_queue(store: Store) -> None:
+    begin(store)
+    store.keep_attempts(RUN.format(0), [attempt(1), attempt(2)])
+    store.end_execution("EXECUTION-1", "stopped").result()
+    assert store.execution("last").cost == 0.25
+    assert store.resume_execution("EXECUTION-1").result() == 4
+    store.run_ended(replace(ended(0), failed_attempts=(attempt(1, cost=None),))).result()
+    assert [one.number for one in store.failed_attempts(RUN.format(0))] == [1, 2, 3]
+    assert store.execution("last").cost == 0.75
+    agree(store)
+    with pytest.raises(AgentevalError, match="there is no planned run"):
+        store.keep_attempts("NOBODY", [attempt()]).result()
+
+
+def test_totals_of_an_older_file_get_what_failed_attempts_took(tmp_path: Path, store: Store) -> None:
+    begin(store)
+    store.run_ended(replace(ended(0), failed_attempts=(attempt(1), attempt(2, cost=None))))
+    store.run_ended(ended(1)).result()
+    store.close()
+    with sqlite3.connect(store.path) as connection:  # as a version before wrote it
+        connection.execute("UPDATE executions SET input_tokens = 200, output_tokens = 40, cost = 1.0")
+        connection.execute("PRAGMA user_version = 3")
+    with Store.open(store.path) as again:
+        row = again.execution("last")
+        assert (row.input_tokens, row.output_tokens, row.cost) == (214, 46, 1.125)
+        agree(again)
 
 
 def test_tasks_come_back_and_are_stored_once(store: Store) -> None:
@@ -68,11 +114,11 @@ def test_an_execution_is_taken_up_where_it_was_left(store: Store) -> None:
     store.run_started(RUN.format(2), 1, 5)
     store.run_ended(replace(ended(3), status="cancelled", failed_attempts=(attempt(),)))
     store.end_execution("EXECUTION-1", "cancelled", "by hand").result()
-    assert store.execution("last").cost == 1.5
+    assert store.execution("last").cost == 1.625, "with the attempt that failed"
     assert store.resume_execution("EXECUTION-1", options={"max_cost": 2}).result() == 4
     row = store.execution("last")
     assert (row.status, row.message, row.finished_ms, row.options) == ("running", "", None, {"max_cost": 2})
-    assert (row.passed, row.failed, row.cancelled, row.cost, row.ended) == (1, 1, 0, 1.0, 2)
+    assert (row.passed, row.failed, row.cancelled, row.cost, row.ended) == (1, 1, 0, 1.625, 2)
     assert [run.status for run in store.runs_of_execution("EXECUTION-1")] == ["passed", "failed", *["queued"] * 4]
     assert (store.run(RUN.format(3)).attempts, store.run(RUN.format(3)).duration_ms) == (0, None)
     assert store.transcript(RUN.format(3)).messages == ()
@@ -87,7 +133,8 @@ def test_an_execution_is_taken_up_where_it_was_left(store: Store) -> None:
         store.run_ended(ended(number))
     store.end_execution("EXECUTION-1", "finished").result()
     row = store.execution("last")
-    assert (row.passed, row.failed, row.cost) == (5, 1, 3.0)
+    assert (row.passed, row.failed, row.cost) == (5, 1, 3.625)
+    agree(store)
     with sqlite3.connect(store.path) as connection:
         connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
 
@@ -154,17 +201,16 @@ def test_who_paid_for_what(store: Store) -> None:
     assert store.costs("NOBODY") == []
     # The totals leave out what was known before, too; taken away, nothing of it is left.
     row = store.execution("last")
-    assert (row.passed, row.cost, row.input_tokens) == (3, 1.0, 200)
+    assert (row.passed, row.cost, row.input_tokens) == (3, 1.25, 214)
     assert store.replies(RUN.format(0))[0].criterion == "hash-a"
     store.run_ended(replace(ended(2), cached=True)).result()
-    assert store.execution("last").cost == 1.0
+    assert store.execution("last").cost == 1.25
     store.delete_execution("EXECUTION-1").result()
     assert count(store, "failed_attempts") == 0
     assert store.counts().cost is None
 
 
 def test_replies_of_an_older_file_are_paid_once(tmp_path: Path) -> None:
-    from agenteval_tui.history import schema
 
     path = tmp_path / "old.db"
     with sqlite3.connect(path, isolation_level=None) as connection:
@@ -172,7 +218,7 @@ def test_replies_of_an_older_file_are_paid_once(tmp_path: Path) -> None:
         connection.execute("INSERT INTO run_replies (run, reply) VALUES (7, 1), (3, 1), (7, 2)")
     connection.close()
     with Store.open(path) as store:
-        assert "from version 2 to 3" in store.notices[0]
+        assert f"from version 2 to {schema.newest()}" in store.notices[0]
     with sqlite3.connect(path) as connection:
         assert sorted(connection.execute("SELECT run, reply, paid FROM run_replies")) == [
             (3, 1, 1),

@@ -199,3 +199,28 @@ async def test_what_failed_attempts_used_is_kept_with_them(execution: Execute, s
         == sum(row.cost or 0.0 for row in one.store.costs(one.engine.plan.execution_id))
         == 0.75
     )
+
+
+@pytest.mark.parametrize("early", ["limit", "cancel"])
+async def test_attempts_of_runs_that_still_stand_in_line_are_kept(execution: Execute, scripts: Any, early: str) -> None:
+    async def counts_and_refuses(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        yield UsageReported(Usage(10, 5, cost=0.25))
+        yield Failed(BUSY, retry=True, retry_after_s=30.0)
+
+    scripts.script = counts_and_refuses
+    limits = {"max_seconds": 0.3} if early == "limit" else {}
+    one = execution(ONE, concurrency=1, **limits)
+    running = asyncio.ensure_future(one.run())
+    await one.until(lambda: one.of(AttemptFailed))
+    if early == "cancel":
+        one.engine.command(Command("cancel"))
+    ended = await running
+    assert ended.status == ("stopped" if early == "limit" else "cancelled")
+    run = one.engine.plan.runs[0].ref.run
+    kept = one.store.failed_attempts(run)
+    assert [(attempt.kind, attempt.cost) for attempt in kept] == [("rate_limit", 0.25)]
+    assert one.statuses() == {"hello#1": "queued" if early == "limit" else "cancelled"}
+    row = one.store.execution("last")
+    (paid,) = one.store.costs(row.id)
+    assert (row.cost, row.input_tokens) == (paid.cost, paid.input_tokens) == (0.25, 10)
+    assert one.of(Progress)[-1].cost == 0.25

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -166,3 +167,53 @@ async def test_a_key_reaches_neither_watchers_nor_the_history(execution: Execute
     assert KEY not in str(one.store.failed_attempts(run))
     assert KEY not in str(one.store.run(run))
     assert KEY not in str(one.store.results(run))
+
+
+async def test_the_shop_lasts_for_all_turns_of_a_run(execution: Execute) -> None:
+    broken: list[str] = []
+
+    def answer(request: Request) -> Answer:
+        messages = request.json["messages"]
+        if messages[-1]["role"] == "tool":
+            if len(messages) > 4 and not broken:
+                broken.append("once")
+                return Answer(500, "out of order")  # a new attempt begins with a new shop
+            return said("hello")
+        given = json.dumps({"email": "ana@example.org", "amount": 5})
+        call = {
+            "index": 0,
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": "issue_voucher", "arguments": given},
+        }
+        return stream_of(piece(tool_calls=[call]), piece(finish="tool_calls"))
+
+    async with ScriptedServer(answer) as server:
+        agent = at(server, tools="builtin:demo-shop")
+        one = execution(suite(agent, turns=["first", "second"]), repeat=2)
+        await one.run()
+    assert broken
+    assert one.statuses() == {"hello#1": "passed", "hello#2": "passed"}
+    for run in one.engine.plan.runs:
+        vouchers = [json.loads(call.result)["voucher"] for call in one.store.transcript(run.ref.run).tool_calls]
+        assert [voucher[-1] for voucher in vouchers] == ["1", "2"], "the second in the same shop"
+    (prepared,) = one.engine._agents.values()
+    assert prepared.agent._host._kept == {}
+
+
+async def test_an_agent_is_told_when_a_run_is_over(
+    execution: Execute, scripts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over: list[str] = []
+
+    def release(self: Any, run: str) -> None:
+        over.append(run)
+        raise RuntimeError("that does not matter")
+
+    kind = sys.modules["scripted_agent"].Scripted
+    monkeypatch.setattr(kind, "release", release, raising=False)
+    one = execution(suite({"kind": "scripted"}, turns=["first", "second"], variables={"who": "Ana"}), repeat=2)
+    await one.run()
+    assert sorted(over) == sorted(run.ref.run for run in one.engine.plan.runs)
+    assert one.statuses() == {"hello#1": "passed", "hello#2": "passed"}
+    assert [request.variables for request in scripts.requests] == [{"who": "Ana"}] * 4

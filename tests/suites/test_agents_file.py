@@ -126,3 +126,14 @@ def test_tools_that_can_not_be_read(tmp_path: Path, tools: object, said: str) ->
     with pytest.raises(AgentevalError) as caught:
         load_tools(tools, folder)
     assert said in str(caught.value)
+
+
+def test_files_of_tools_that_no_path_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    for name, why in (("a/tools.yaml", "a"), ("a", "a"), ("tools\0.yaml", "no name holds such a character")):
+        for trusted in (False, True):
+            with pytest.raises(AgentevalError) as caught:
+                load_tools(name, tmp_path, trusted=trusted)
+            assert why in caught.value.what
+            assert "\0" not in str(caught.value)

@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 EVENTS = ("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error")
-OFFERED = ("prompt", "messages", "context", "config", "test", "repetition", "seed", "run", "turn")
+OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repetition", "seed", "run", "turn")
 ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "result")
 ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 

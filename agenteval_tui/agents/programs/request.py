@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agenteval_tui.agents.interface import AgentRequest
+from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import Transcript
 
@@ -19,6 +20,7 @@ def request_document(request: AgentRequest, settings: Mapping[str, Any]) -> dict
         "prompt": prompt_of(request),
         "messages": to_openai_messages(Transcript(messages=request.messages, tool_calls=request.tool_calls)),
         "context": dict(request.context),
+        "variables": json_like(request.variables),
         "config": dict(settings),
         "test": request.test_id,
         "repetition": request.repetition,

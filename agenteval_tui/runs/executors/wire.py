@@ -60,6 +60,7 @@ def task_data(topic: str, agent: AgentPlan, request: AgentRequest, *, trusted: b
             "seed": request.seed,
             "run": request.run,
             "turn": request.turn,
+            "variables": json_like(request.variables),
         },
     }
 
