@@ -44,7 +44,7 @@ def command(
 
     Runs: Inspect logs (.eval, .json), promptfoo results, tau-bench, tau2-bench, LangSmith runs, OpenTelemetry GenAI
     spans (OTLP JSON), messages of OpenAI, Anthropic, LangChain, pydantic-ai. Tests (with --to): promptfoo
-    configurations, pydantic-evals and LangSmith datasets, Power UI test cases.
+    configurations, pydantic-evals and LangSmith datasets, Power UI test cases, the samples of Inspect logs.
 
     Each file becomes one execution; another tool's verdict is kept as a criterion result. The same file a second time
     adds nothing. What can't be read is left out, counted, and the reason said.

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.exchange import (
+    anthropic_sessions,
     inspect_log,
+    inspect_tests,
     langsmith_dataset,
     langsmith_runs,
     openai_messages,
@@ -56,7 +58,7 @@ def _by_value(module: Any) -> Callable[[Source], Iterator[Recording | Skipped]]:
 FORMATS = {
     one.name: one
     for one in (
-        Format(inspect_log.NAME, inspect_log.LOOKS_LIKE, inspect_log.fits, inspect_log.recordings),
+        Format(inspect_log.NAME, inspect_log.LOOKS_LIKE, inspect_log.fits, inspect_log.recordings, inspect_tests.tests),
         Format(
             promptfoo_results.NAME,
             promptfoo_results.LOOKS_LIKE,
@@ -68,6 +70,12 @@ FORMATS = {
         Format(tau_bench.NAME, tau_bench.LOOKS_LIKE, tau_bench.fits, _by_value(tau_bench)),
         Format(otel_spans.NAME, otel_spans.LOOKS_LIKE, otel_spans.fits, otel_spans.recordings),
         Format(langsmith_runs.NAME, langsmith_runs.LOOKS_LIKE, langsmith_runs.fits, langsmith_runs.recordings),
+        Format(
+            anthropic_sessions.NAME,
+            anthropic_sessions.LOOKS_LIKE,
+            anthropic_sessions.fits,
+            _by_value(anthropic_sessions),
+        ),
         Format(power_ui.NAME, power_ui.LOOKS_LIKE, power_ui.fits, tests=power_ui.tests),
         Format(
             pydantic_evals.NAME,

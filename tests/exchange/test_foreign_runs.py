@@ -249,6 +249,31 @@ def test_langsmith_batches_are_put_together_by_trace(imported, store: Store) -> 
     assert store.results(runs[0][0].id)[0].criterion == "langsmith correct"
 
 
+def test_sessions_of_managed_agents(imported) -> None:
+    def event(kind: str, **more: Any) -> list[Any]:
+        return ["client.beta.sessions.events.stream", {"type": kind, **more}]
+
+    lines = [
+        ["client.beta.sessions.create", {"id": "s1", "agent": {"name": "A", "model": {"id": "m"}, "system": "Brief."}}],
+        ["client.beta.sessions.events.send", ["s1", {"events": [{"type": "user.message"}]}]],
+        event("user.message", content=[{"type": "text", "text": "Weather?"}]),
+        event("agent.custom_tool_use", id="c1", name="f", input={"a": 1}),
+        event("span.model_request_end", model_usage={"input_tokens": 2, "cache_read_input_tokens": 5}),
+        event(
+            "user.custom_tool_result", custom_tool_use_id="c1", content=[{"type": "text", "text": "no"}], is_error=True
+        ),
+        event("agent.message", content=[{"type": "text", "text": "Sorry."}]),
+        event("session.status_idle", stop_reason={"type": "end_turn"}),
+        ["client.beta.sessions.create", {"id": "s2", "agent": {}}],
+    ]
+    report, ((row_, transcript),) = imported("\n".join(json.dumps(one) for one in lines), "s.jsonl")
+    assert (report.format, report.read, row_.test_id, row_.agent) == ("anthropic-sessions", 2, "s1", "A")
+    assert [m.role for m in transcript.messages] == ["system", "user", "assistant", "tool", "assistant"]
+    (call,) = transcript.tool_calls
+    assert (call.name, call.arguments, call.result, call.status) == ("f", {"a": 1}, "no", "error")
+    assert (transcript.usage.input_tokens, transcript.finish_reason, transcript.model) == (7, "end_turn", "m")
+
+
 # OpenTelemetry
 
 
@@ -476,6 +501,9 @@ class TestRecorded:
             ("generated/pydantic_ai_messages.json", "openai", 1),
             ("generated/otel_genai_pydantic_ai_spans.json", "otel", 1),
             ("langsmith/langsmith_py_wrap_openai_reasoning.json", "langsmith", 1),
+            ("langsmith/anthropic_managed_builtin_tools.jsonl", "anthropic-sessions", 1),
+            ("langsmith/anthropic_managed_custom_tools.jsonl", "anthropic-sessions", 1),
+            ("langsmith/anthropic_managed_mcp_tools.jsonl", "anthropic-sessions", 1),
             ("wire/transcripts-anthropic.jsonl", "openai", 19),
         ],
     )
@@ -489,6 +517,10 @@ class TestRecorded:
                 ("get_weather", '{"city": "Oslo", "temp": 4, "unit": "c"}'), ("get_time", "12:00"),
             ]  # fmt: skip
             assert transcript.final_output == "It is 4 C in Oslo at 12:00."
+        if format_name == "anthropic-sessions":
+            ((_, transcript),) = found
+            assert [call.result is not None for call in transcript.tool_calls] == [True]
+            assert transcript.final_output
         if name.startswith("wire/"):
             raw = [json.loads(line) for line in (SHARED / name).read_text("utf-8").splitlines()]
             for one, (_, transcript) in zip(raw, found, strict=True):

@@ -271,6 +271,21 @@ def test_tests_are_no_runs(store: Store, tmp_path: Path) -> None:
     assert "--to" in caught.value.mend
 
 
+def test_inspects_samples(suite: Read) -> None:
+    def sample(number: int, epoch: int, target: Any, scorer: str) -> dict[str, Any]:
+        said = {"role": "assistant", "content": "x"}
+        return {"id": number, "epoch": epoch, "input": "Is {{x}} it?", "target": target, "messages": [said],
+                "scores": {scorer: {"value": "C"}}}  # fmt: skip
+
+    samples = [sample(1, 1, "yes", "includes"), sample(1, 2, "yes", "includes"), sample(2, 1, ["a", "b"], "match")]
+    made, _ = suite({"version": 2, "eval": {"model": "m"}, "samples": samples}, "log.json", "inspect")
+    first, second = made.tests
+    assert (first.id, first.variables["prompt_text"], first.criteria[0].expected_value) == ("1", "Is {{x}} it?", "yes")
+    assert metrics(first.criteria[0]) == [{"type": "TextMatch", "contains_ignore_case": "yes"}]
+    assert metrics(second.criteria[0])[0]["type"] == "Human"
+    assert "a or b" in second.criteria[0].description
+
+
 def test_names_and_texts_of_any_kind_make_a_valid_suite(suite: Read) -> None:
     odd = ["- x: y # z", "{{ broken", "\u0085\x1b[31m\x00", "no", "1e3", "a\n\n b\n", "'\"\\", "x" * 3000, "🚀", ""]
     given = {
