@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.lint import check_test
-from agenteval_tui.suites.edit_test import TestEdit, edited_text, place_of
+from agenteval_tui.suites.edit_test import TestEdit, edited_alone, edited_text, place_of
 from agenteval_tui.suites.load import LoadedSuite, load_text
 from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
 from agenteval_tui.suites.yaml_tree import Node, Scalar, resolve
@@ -32,20 +32,29 @@ class FieldProblem:
 
 def check_edit(
     loaded: LoadedSuite, test_id: str, edit: TestEdit, user_agents: Mapping[str, AgentConfig]
-) -> tuple[str, list[FieldProblem]]:
-    """(the file's text as it would be, what would be wrong with the test). Raises `SaveFailed` as saving would."""
-    place = place_of(loaded, test_id)
-    text = edited_text(loaded, test_id, edit)
+) -> list[FieldProblem]:
+    """What would be wrong with the test. Raises `SaveFailed` where saving would: the edit can't be written."""
+    place, text = 0, edited_alone(loaded, test_id, edit)
+    if text is None:
+        place, text = place_of(loaded, test_id), edited_text(loaded, test_id, edit)
     after = load_text(text, loaded.path)
     test = _test_node(after, place)
     problems = check_test(after, place, user_agents)
     # Of two tests with one id the later one is blamed; here the one that was edited is meant.
-    known = {one.message for one in loaded.problems}
-    twice = [one for one in after.problems if one.code == "duplicate-id" and one.message not in known]
-    problems = [one for one in problems if one not in twice]
-    return text, [
-        *(FieldProblem(one, "id") for one in twice),
-        *(_located(one, test, after) if one.file == str(after.path) else _dataset(one) for one in problems),
+    problems = [one for one in problems if one.code != "duplicate-id"]
+    located = [_located(one, test, after) if one.file == str(after.path) else _dataset(one) for one in problems]
+    return [*_twice(loaded, test_id, after, test), *located]
+
+
+def _twice(loaded: LoadedSuite, test_id: str, after: LoadedSuite, test: Node | None) -> list[FieldProblem]:
+    """The id is another test's."""
+    ids = {folded for folded, node in after.test_nodes.items() if node is test}
+    others = loaded.test_nodes.keys() - {test_id.casefold()}
+    if test is None or not ids & others:
+        return []
+    message = f'there is another test with the id "{min(ids & others)}"'
+    return [
+        FieldProblem(after.problem("duplicate-id", test.start, test.start, message, "give it an id of its own"), "id")
     ]
 
 

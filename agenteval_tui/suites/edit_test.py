@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agenteval_tui.suites.append import append_test, free_id
-from agenteval_tui.suites.edit_tree import TreeEdit
+from agenteval_tui.suites.edit_items import spans
+from agenteval_tui.suites.edit_tree import TreeEdit, read_tree
 from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.load import LoadedSuite, load_bytes
 from agenteval_tui.suites.model import Criterion, Test
 from agenteval_tui.suites.save import SaveFailed, check_unchanged, read_again, write_over
-from agenteval_tui.suites.yaml_tree import Alias, resolve
+from agenteval_tui.suites.yaml_edit import same
+from agenteval_tui.suites.yaml_tree import Alias, plain_data, resolve
 from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
 from agenteval_tui.suites.yaml_tree import Sequence as SequenceNode
 
@@ -55,9 +57,59 @@ class TestEdit:
 
 def edited_text(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str:
     """The file's text with the edit made; nothing is written. Raises `SaveFailed`, or `AgentevalError` without test."""
-    tree = _tree(loaded)
     place = place_of(loaded, test_id)
-    _edit(tree, place, _with_id(loaded, test_id, edit, tree, place))
+    return _put_back(loaded, place, edited_alone(loaded, test_id, edit)) or _edited_whole(loaded, test_id, edit)
+
+
+def edited_alone(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str | None:
+    """The file's text with the edit made and without its other tests; None when that can't be done (they share an
+    anchor, say). Of a big suite this takes a hundredth of the time."""
+    place = place_of(loaded, test_id)
+    parts = _parts(loaded, place)
+    if parts is None:
+        return None
+    head, own, tail = parts
+    try:
+        tree = TreeEdit(head + own + tail, str(loaded.path))
+        _edit(tree, 0, _with_id(test_id, edit, tree, 0))
+    except SaveFailed:
+        return None
+    return tree.text
+
+
+def _parts(loaded: LoadedSuite, place: int) -> tuple[str, str, str] | None:
+    """What stands before all tests, this test, what stands behind them."""
+    listed = resolve(loaded.node()).get("tests")  # type: ignore[union-attr]
+    if not isinstance(listed, SequenceNode) or listed.flow:
+        return None
+    where = spans(loaded.text, listed)
+    if where is None:
+        return None
+    start, end = where[place]
+    return loaded.text[: where[0][0]], loaded.text[start:end], loaded.text[where[-1][1] :]
+
+
+def _put_back(loaded: LoadedSuite, place: int, alone: str | None) -> str | None:
+    """The whole text with a test that was edited alone; None when that would change something else."""
+    parts = _parts(loaded, place) if alone is not None else None
+    if alone is None or parts is None or loaded.root is None or not loaded.whole:
+        return None
+    head, own, tail = parts
+    if not alone.startswith(head) or not alone.endswith(tail) or len(alone) < len(head) + len(tail):
+        return None
+    start = spans(loaded.text, resolve(loaded.node()).get("tests"))[place][0]  # type: ignore[union-attr, arg-type, index]
+    text = loaded.text[:start] + alone[len(head) : len(alone) - len(tail)] + loaded.text[start + len(own) :]
+    edited, root = read_tree(alone), read_tree(text)
+    if edited is None or root is None:
+        return None
+    meant = plain_data(loaded.root)
+    meant["tests"][place] = plain_data(edited)["tests"][0]
+    return text if same(plain_data(root), meant) else None
+
+
+def _edited_whole(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str:
+    tree, place = _tree(loaded), place_of(loaded, test_id)
+    _edit(tree, place, _with_id(test_id, edit, tree, place))
     return tree.text
 
 
@@ -168,7 +220,7 @@ def place_of(loaded: LoadedSuite, test_id: str) -> int:
     raise SaveFailed(f"test {test_id} can't be edited here", where=str(loaded.path), mend="edit the file itself")
 
 
-def _with_id(loaded: LoadedSuite, test_id: str, edit: TestEdit, tree: TreeEdit, place: int) -> TestEdit:
+def _with_id(test_id: str, edit: TestEdit, tree: TreeEdit, place: int) -> TestEdit:
     """An edit of the name writes down the id that was made from it."""
     if "name" not in edit.changes or "id" in edit.changes or tree.get(["tests", place]).get("id"):
         return edit

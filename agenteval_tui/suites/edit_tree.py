@@ -29,7 +29,7 @@ class TreeEdit:
     def __init__(self, text: str, where: str) -> None:
         """`where` names the file in errors. Raises `SaveFailed` when the text has a YAML error."""
         self.where = where
-        root = _read(text)
+        root = read_tree(text)
         if root is None:
             raise SaveFailed(
                 "the file has a YAML error, so it can't be edited here", where=where, mend="mend that first"
@@ -166,14 +166,14 @@ class TreeEdit:
         if isinstance(real, Scalar) and real.text == value and not is_null(node):
             return
         result = spliced(self.text, self.root, node, value)
-        root = _read(result) if result is not None else None
+        root = read_tree(result) if result is not None else None
         if result is None or root is None:
             raise self._cant(path)
         self.text, self.root, self.data = result, root, plain_data(root)
 
     def _take(self, ways: Iterator[str], meant: Any, path: Path) -> None:
         for text in ways:
-            root = _read(text)
+            root = read_tree(text)
             if root is not None and same(plain_data(root), meant):
                 self.text, self.root, self.data = text, root, meant
                 return
@@ -210,7 +210,8 @@ def _words(path: Path) -> str:
     return "".join(parts).lstrip(".") or "this"
 
 
-def _read(text: str) -> Node | None:
+def read_tree(text: str) -> Node | None:
+    """The tree of a text; None when there is the least wrong with it."""
     broken = False
 
     def report(*_: Any) -> None:

@@ -14,6 +14,7 @@ from agenteval_tui.suites.edit_keys import YamlText, yaml_text
 from agenteval_tui.suites.edit_test import (
     CriterionEdit,
     TestEdit,
+    _edited_whole,
     add_test,
     delete_tests,
     duplicate_tests,
@@ -411,6 +412,9 @@ def test_a_field_changes_only_its_own_lines(text: str, data: st.DataObject) -> N
     new = edited_text(loaded, test.id, TestEdit({key: value}))
     again = load_text(new, "s.yaml")
     assert again.suite is not None
+    # The short way (the test alone) and the long way say the same.
+    whole = load_text(_edited_whole(loaded, test.id, TestEdit({key: value})), "s.yaml")
+    assert whole.suite == again.suite
     wanted = [one.model_dump() for one in loaded.suite.tests]
     wanted[number][key] = value.strip() if key == "name" else value
     assert [one.model_dump() for one in again.suite.tests] == wanted

@@ -124,7 +124,7 @@ async def test_every_kind_of_field_says_what_is_wrong_with_it(shop: Path) -> Non
         await settle(pilot)
         shown = text_of(app)
         assert "sample_toolz" in shown
-        assert 'there is a test with the id "two"' in shown
+        assert 'there is another test with the id "two"' in shown
         assert screen._doc is not None
         assert "variables" in screen._doc.bad_yaml
         await pilot.press("f8")

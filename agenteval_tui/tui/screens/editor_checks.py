@@ -45,7 +45,7 @@ def checked(
         form.values[key] = base.values[key]
     diagnostics = tuple(diagnose(config, prototype_class)) if prototype_class else ()
     try:
-        _, problems = check_edit(loaded, test_id, edit_of(base, form), agents)
+        problems = check_edit(loaded, test_id, edit_of(base, form), agents)
     except AgentevalError as error:
         said = f"{error.what} ({error.mend})" if error.mend else error.what
         return Checked([], said, bad, diagnostics)

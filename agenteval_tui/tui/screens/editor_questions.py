@@ -29,7 +29,7 @@ def draft_question(doc: Doc, kept: Kept) -> QuestionScreen:
     restored = Doc(doc.loaded, doc.test_id, doc.base, doc.base.copy())
     restored.restore(kept.data)
     diff = difference(doc.base, restored.form)
-    title = f"{doc.test_id}: a draft of {when if today else f'{day} {when}'} is there that was not saved"
+    title = f"{doc.test_id}: a draft of {when if today else f'{day} {when}'} was not saved"
     answers = [("r", "restore", "restore it"), ("d", "discard", "discard it")]
     return QuestionScreen(title, lambda width: diff_lines(diff, width), answers, leave="decide later")
 

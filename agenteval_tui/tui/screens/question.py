@@ -18,6 +18,8 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 
 MOST = 20
 """Lines that are shown at once."""
+AROUND = 8
+"""Rows around them: the frame, title and answers, and some of the screen below."""
 
 
 class QuestionScreen(ModalScreen["str | None"]):
@@ -49,7 +51,7 @@ class QuestionScreen(ModalScreen["str | None"]):
 
     def on_mount(self) -> None:
         view = self.query_one("#lines", LinesView)
-        view.styles.height = max(min(len(self._make(80)), MOST), 1)
+        view.styles.height = max(min(len(self._make(80)), MOST, self.app.size.height - AROUND), 1)
         view.show(self._make)
         view.focus()
 
