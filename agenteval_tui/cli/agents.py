@@ -88,7 +88,7 @@ def check_all(agents: Sequence[Configured], *, thorough: bool = False, trusted: 
         if refused:
             error = NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
             return CheckReport(False, error.what, mend=error.mend)
-        return await check(agent, thorough=thorough)
+        return await check(agent, thorough=thorough, trusted=trusted)
 
     async def every() -> list[CheckReport]:
         return list(await asyncio.gather(*map(one, agents)))

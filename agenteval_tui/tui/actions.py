@@ -157,11 +157,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("branches.scope", "scope", "s", "scope", "The repetitions of this execution, or of all", "branches", 5),
     Action("branches.fold", "fold", "f,space", "fold", "Open what is folded, or fold all again", "branches", 6),
     # The config editor, wherever it stands
-    Action("editor.complete", "complete", "ctrl+@,ctrl+space", "complete", "List what can be written here", "editor"),
-    Action("editor.tidy", "tidy", "f5", "lay out", "Lay the config out anew; comments stay", "editor"),
-    Action("editor.next_problem", "next_problem", "f8", "next problem", "Go to the next problem", "editor"),
-    Action("editor.start", "start", "ctrl+home", "start", "The start of the text", "editor"),
-    Action("editor.end", "end", "ctrl+end", "end", "The end of the text", "editor"),
+    Action("config.complete", "complete", "ctrl+@,ctrl+space", "complete", "List what can be written here", "config"),
+    Action("config.tidy", "tidy", "f5", "lay out", "Lay the config out anew; comments stay", "config"),
+    Action("config.next_problem", "next_problem", "f8", "next problem", "Go to the next problem", "config"),
+    Action("config.start", "start", "ctrl+home", "start", "The start of the text", "config"),
+    Action("config.end", "end", "ctrl+end", "end", "The end of the text", "config"),
     # History
     Action("history.open", "open", "enter", "open", "Open the execution, or inspect the run", "history", 1),
     Action("history.view", "toggle_view", "tab", "runs", "Executions, or all runs", "history", 2),

@@ -97,7 +97,10 @@ def test_names_say_what_is_inside() -> None:
 def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     from agenteval_tui.tui.actions import ACTIONS, BY_ID
     from agenteval_tui.tui.app import FACTORIES, AgentevalApp
+    from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
+    screens = [factory() for factory in FACTORIES.values()]
+    owners: dict[str, type] = {screen.SCOPE: type(screen) for screen in screens} | {"config": ConfigEditor}
     assert len(BY_ID) == len(ACTIONS)
     for action in ACTIONS:
         assert action.keys
@@ -106,8 +109,7 @@ def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
         if name.startswith("app."):
             assert hasattr(AgentevalApp, f"action_{name[4:]}"), action.id
         else:
-            screen = type(FACTORIES[action.scope]())
-            assert hasattr(screen, f"action_{name}"), action.id
+            assert hasattr(owners[action.scope], f"action_{name}"), action.id
 
 
 def test_no_key_of_a_screen_means_two_things() -> None:

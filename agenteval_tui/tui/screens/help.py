@@ -20,13 +20,13 @@ _LISTS: tuple[tuple[str, str], ...] = (
     ("g G", "first, last"),
 )
 
-WITH_EDITOR = ("inspect",)
+WITH_EDITOR = ("inspect", "edit")
 
 
 def help_lines(scope: str, keymap: Mapping[str, str], width: int) -> list[Line]:
     """The help of a screen in `width` cells."""
     lines: list[Line] = []
-    editor = (("In the config editor", "editor"),) if scope in WITH_EDITOR else ()
+    editor = (("In the config editor", "config"),) if scope in WITH_EDITOR else ()
     for title, wanted in ((f"On {scope}", scope), *editor, ("Everywhere", EVERYWHERE)):
         lines.append(((title, "bold accent"),))
         for action in ACTIONS:

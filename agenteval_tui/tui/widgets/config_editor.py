@@ -52,7 +52,7 @@ class ConfigEditor(QuietTextArea):
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("editor"))
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("config"))
 
     class Changed(Message):
         """The text was edited (or loaded with `tell`): the text as it is now, and its revision."""
