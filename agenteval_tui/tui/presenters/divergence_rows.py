@@ -15,7 +15,7 @@ from agenteval_tui.tui.presenters.arguments import call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
-from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.presenters.paragraphs import paragraph, within
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]
     lines += [_run_line(one, one.id == divergence.run, width) for one in known]
     if len(runs) > _LISTED:
         lines.append(((f"  … {len(runs) - _LISTED:,} more", "dim"),))
-    return lines
+    return within(lines, width)
 
 
 def nodes_of(row: TreeRow) -> Sequence[Node]:

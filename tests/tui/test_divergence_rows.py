@@ -1,0 +1,73 @@
+"""The tree of repetitions as rows: what is folded, what is marked, what hostile texts can do."""
+
+from __future__ import annotations
+
+import pytest
+from attacks import ATTACKS
+
+from agenteval_tui.analysis.divergence import Act, Tree, Way, first_divergence, tree_of
+from agenteval_tui.analysis.repetitions import Divergence
+from agenteval_tui.text.display import displayable
+from agenteval_tui.tui.lines import plain, width_of
+from agenteval_tui.tui.presenters.divergence_rows import TreeRows, detail_lines, head_lines
+
+
+def call(name: str, **arguments: object) -> Act:
+    return Act("call", ("call", name, repr(arguments)), name, arguments)
+
+
+def answer(text: str) -> Act:
+    return Act("answer", ("answer", text), text=text)
+
+
+def divergence(*ways: tuple[bool, tuple[Act, ...]]) -> Divergence:
+    tree: Tree = tree_of(Way(f"r{n}", passed, acts) for n, (passed, acts) in enumerate(ways))
+    return Divergence("r0", {}, tree, first_divergence(tree), True, True)
+
+
+def shown(rows: TreeRows, width: int = 70) -> list[str]:
+    return [" ".join(plain(rows.line(n, width, focused=False)).split()) for n in range(rows.count())]
+
+
+def test_steps_that_all_did_are_one_row_until_someone_opens_it() -> None:
+    chain = tuple(call("step", n=n) for n in range(7))
+    found = divergence((True, (*chain, answer("yes"))), (False, (*chain, answer("no"))))
+    rows = TreeRows(found)
+    assert shown(rows) == [
+        "1 ▸ step n=0 ✓ 1 ✗ 1",
+        "2 ⋯ 5 steps that all of them did ✓ 1 ✗ 1",
+        "7 ▸ step n=6 ✓ 1 ✗ 1",
+        "8 ├ answer yes ◆ ✓ 1 ✗ 0",
+        "8 └ answer no ◆ ✓ 0 ✗ 1",
+    ]
+    opened = TreeRows(found, frozenset({rows.key(1)}))
+    assert opened.count() == 9
+    assert len({opened.key(n) for n in range(9)}) == 9
+    assert all(opened.index_of(opened.key(n)) == n for n in range(9))
+
+
+def test_many_branches_are_listed_in_part() -> None:
+    ways = [(n % 2 == 0, (answer(f"answer {n:02}"),)) for n in range(30)]
+    rows = TreeRows(divergence(*ways))
+    assert rows.count() == 9
+    assert shown(rows)[-1] == "1 └ ⋯ 22 other ways ✓ 7 ✗ 15"
+    assert TreeRows(divergence(*ways), frozenset({rows.key(8)})).count() == 30
+
+
+@pytest.mark.parametrize("width", [12, 40, 100])
+def test_hostile_texts_stay_displayable_and_within_the_width(width: int) -> None:
+    bad = "".join(ATTACKS.values())
+    ways = [
+        (True, (call("tool" + bad, **{"key": bad}), answer(bad))),
+        (False, (call("tool" + bad, **{"key": "x" + bad}), Act("error", ("error", bad), bad, text=bad))),
+    ]
+    found = divergence(*ways)
+    rows = TreeRows(found)
+    lines = [rows.line(n, width, focused=True) for n in range(rows.count())]
+    lines += head_lines(found, width)
+    for row in rows.rows:
+        lines += detail_lines(found, row, width)
+    for line in lines:
+        assert width_of(line) <= width
+        assert displayable(plain(line)) == plain(line)
+        assert "\n" not in plain(line)
