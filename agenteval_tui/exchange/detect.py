@@ -151,4 +151,4 @@ def _described(value: Any) -> str:
 
 
 def _looked_for() -> str:
-    return "looked for " + "; ".join(one.looks_like for one in FORMATS.values())
+    return "looked for " + "; ".join(one.looks_like for one in FORMATS.values()) + "; --format NAME says it"

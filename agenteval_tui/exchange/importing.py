@@ -227,7 +227,9 @@ class _Tally:
                 self.notes.append(f"{place}: {one.reason}" if place else one.reason)
 
     def words(self) -> str:
-        return "; ".join(f"{count} x {reason}" for reason, count in self.skipped.most_common(3))
+        return "; ".join(
+            f"{count:,} x {reason}" if count > 1 else reason for reason, count in self.skipped.most_common(3)
+        )
 
 
 def _digest(file: IO[bytes]) -> str:

@@ -154,7 +154,7 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Recording | Ski
     except Unreadable as error:
         return Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
     except DamagedMember as error:
-        return Skipped(f"a sample {error.reason}", cut_off=error.cut_off, place=member.name)
+        return Skipped(f"a sample can't be unpacked: {error.reason}", cut_off=error.cut_off, place=member.name)
     except AgentevalError as error:
         return Skipped(error.what, place=member.name)
 

@@ -91,7 +91,7 @@ def _opened(zipfile: Any, archive: Any, info: Any) -> IO[bytes]:
     except RuntimeError:
         raise DamagedMember("it is encrypted") from None
     except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error) as error:
-        raise DamagedMember(f"can't be unpacked: {error}") from None
+        raise DamagedMember(str(error) or type(error).__name__) from None
     return found
 
 
@@ -110,7 +110,7 @@ class _Limited(io.RawIOBase):
         except EOFError:
             raise DamagedMember("the archive ends in the middle of it", cut_off=True) from None
         except Exception as error:  # each way of packing has errors of its own
-            raise DamagedMember(f"can't be unpacked: {error}") from None
+            raise DamagedMember(str(error) or type(error).__name__) from None
         self._left -= len(data)
         if self._left < 0:
             raise DamagedMember(f"unpacks to more than {LARGEST_MEMBER:,} bytes")
