@@ -142,7 +142,7 @@ async def test_a_program_of_an_untrusted_folder_asks_first(tmp_path: Path) -> No
 
 
 async def test_a_run_is_planned_cancelled_and_resumed(tmp_path: Path) -> None:
-    path = suite_at(tmp_path / "suites", pace=0.2)
+    path = suite_at(tmp_path / "suites", pace=0.8)  # so slow that it can be cancelled on any machine
     db = tmp_path / "history.db"
     app = app_on(path.parent, db)
     async with app.run_test(size=(120, 40)) as pilot:
