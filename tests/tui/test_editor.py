@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
+from attacks import ATTACKS
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from agenteval_tui.suites.load import load_suite
+from agenteval_tui.text.display import displayable
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.drafts import Drafts
 from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
@@ -359,3 +362,32 @@ async def test_an_edit_of_a_config_on_inspect_outlives_the_program(tmp_path: Pat
             texts.append(editor.text)
     assert texts[0] == texts[1]
     assert texts[0].endswith("// not saved\n")
+
+
+async def test_hostile_words_in_every_field_are_shown_and_stay_as_they_are(shop: Path) -> None:
+    words = "".join(attack.encode("utf-8", "ignore").decode() for attack in ATTACKS.values())
+    file, written = shop / "shop.suite.yaml", json.dumps(words)
+    criterion = {"name": words, "description": words, "expected_value": words, "prototype_class": "TextResponse"}
+    test = {
+        "id": "one", "name": words, "prompt": words, "description": words, "tags": [words], "agent": words,
+        "variables": {words: words}, "variations": [{"name": words, "agent": words}], "dataset": {"file": words},
+        "context": {"sample_system_prompt": words}, "criteria": [{**criterion, "config_uxon": written}],
+    }  # fmt: skip
+    file.write_text(yaml.safe_dump({"name": words, "agent": words, "tests": [test]}), encoding="utf-8")
+    before = file.read_bytes()
+    app = app_for(shop)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot)
+        assert screen._doc is not None
+        assert not screen._doc.edited
+        for key in ("ctrl+n", "ctrl+n", "f8", "f8", "escape"):
+            await pilot.press(key)
+            await settle(pilot)
+            shown = text_of(app).replace("\n", "")
+            assert displayable(shown) == shown
+        field(screen, "repeat").value = "2"
+        await settle(pilot)
+        await pilot.press("ctrl+s")
+        await settle(pilot)
+    assert file.read_bytes() != before
+    assert yaml.safe_load(file.read_bytes())["tests"][0] == {**test, "repeat": 2}

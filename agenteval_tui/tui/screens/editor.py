@@ -32,7 +32,13 @@ from agenteval_tui.tui.presenters.inspect_heading import pane_title
 from agenteval_tui.tui.presenters.test_form import DATASET, YAMLS, CriterionForm, new_criterion, read_form
 from agenteval_tui.tui.screens.assist import Assist
 from agenteval_tui.tui.screens.editor_docs import Doc
-from agenteval_tui.tui.screens.editor_fields import criterion_fields, refine_choices, rows_of, test_fields
+from agenteval_tui.tui.screens.editor_fields import (
+    criterion_fields,
+    criterion_rows,
+    refine_choices,
+    rows_of,
+    test_fields,
+)
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
@@ -309,6 +315,7 @@ class EditorScreen(FrameScreen):
         if one is None:
             return
         form.fill({key: value for key, value in one.values.items() if key != "config_uxon"})
+        criterion_rows(form, one.values)
         if editor.text != one.values["config_uxon"]:
             editor.load(one.values["config_uxon"])
         self._retitle_panes()
@@ -342,6 +349,8 @@ class EditorScreen(FrameScreen):
         target[event.name] = value
         if event.name in YAMLS:
             rows_of(self.query_one("#fields", Form), doc.form.values)
+        if event.name == "expected_value":
+            criterion_rows(event.form, target)
         if event.name in DATASET:
             self._preview()
         self._changed()

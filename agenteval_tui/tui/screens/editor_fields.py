@@ -49,7 +49,7 @@ def criterion_fields() -> list[Field]:
     return [
         Field("name", "name"),
         Field("prototype_class", "looks at", choices=tuple((one, one) for one in prototype_names())),
-        Field("expected_value", "expected", placeholder="{{expected_value}} in the config"),
+        Field("expected_value", "expected", rows=1, placeholder="{{expected_value}} in the config"),
         Field("severity", "severity", choices=SEVERITIES),
         Field("weight", "weight", placeholder="1"),
         Field("negate", "negate", choices=NEGATE),
@@ -72,3 +72,8 @@ def rows_of(form: Form, values: Mapping[str, str]) -> None:
     """Texts over several lines are as high as they need, within reason."""
     for key in YAMLS:
         form.grow(key, min(max(values.get(key, "").count("\n") + 1, 1), MOST_ROWS))
+
+
+def criterion_rows(form: Form, values: Mapping[str, str]) -> None:
+    """The same for a criterion, which shares its pane with a list and an editor."""
+    form.grow("expected_value", min(values.get("expected_value", "").count("\n") + 1, 3))

@@ -166,6 +166,8 @@ class Form(Vertical):
         self._below = below
         self._fields = tuple(fields)
         self._notes: dict[str, tuple[str, bool]] = {}
+        # What was put into texts over several lines, and what they made of it: they know one kind of line end.
+        self._filled: dict[str, tuple[str, str]] = {}
 
     def compose(self) -> ComposeResult:
         for field in self._fields:
@@ -215,9 +217,10 @@ class Form(Vertical):
                 if found.value != value:
                     found.choose(value)
             elif isinstance(found, TextArea):
-                if found.text != value:
+                if self._value(field) != value:
                     with found.prevent(TextArea.Changed):
                         found.load_text(value)
+                self._filled[field.name] = (value, found.text)
             elif isinstance(found, Input) and found.value != value:
                 with found.prevent(Input.Changed):
                     found.value = value
@@ -254,7 +257,8 @@ class Form(Vertical):
         if isinstance(found, ChoiceField):
             return found.value
         if isinstance(found, TextArea):
-            return found.text
+            put, shown = self._filled.get(field.name, ("", ""))
+            return put if found.text == shown else found.text
         return found.value.strip() if isinstance(found, Input) else ""
 
     def _show_note(self, field: Field) -> None:
