@@ -156,9 +156,11 @@ class EditorScreen(FrameScreen):
     def _show_overview(self, found: tuple[Overview, Mapping[str, AgentConfig], list[Kept], list[str]]) -> None:
         self._overview, self._agents, kept, _ = found
         known = {f"{one.loaded.key}\x1f{test}" for one in self._overview.suites for test in self._ids(one.loaded)}
-        self._kept = {
-            key: one for one in kept if (key := f"{one.suite}\x1f{one.test}") in known and key not in self._docs
-        }
+        self._kept = {}
+        for one in kept:  # the newest first
+            key = f"{one.suite}\x1f{one.test}"
+            if key in known and key not in self._docs:
+                self._kept.setdefault(key, one)
         # What is not edited is read anew; what is keeps what it was made from: saving says if the file changed.
         self._docs = {key: doc for key, doc in self._docs.items() if doc.edited}
         self._list_tests()
@@ -245,13 +247,14 @@ class EditorScreen(FrameScreen):
             if answer == "restore":
                 doc.restore(kept.data)
                 self._kept.pop(doc.key, None)
+                self._drafts.drop("test", kept.suite, kept.test, "newer")  # it is in the form, with the older one
                 if self._doc is doc:
                     self._fill()
                     self._check()
                 self._changed_state()
             elif answer == "discard":
                 self._kept.pop(doc.key, None)
-                self._drafts.drop("test", doc.loaded.key, doc.test_id)
+                self._drafts.drop("test", kept.suite, kept.test, kept.part)
                 self._list_tests()
             elif self._kept.get(doc.key) is kept:
                 doc.draft_checked = False  # it is offered again when the test is opened again
@@ -400,10 +403,12 @@ class EditorScreen(FrameScreen):
             self._write_draft(doc, doc.as_data())
 
     def _write_draft(self, doc: Doc, data: Mapping[str, Any] | None) -> None:
+        # Beside an older draft that nobody has decided about, not over it.
+        part = "newer" if doc.key in self._kept else ""
         if data is None:
-            self._drafts.drop("test", doc.loaded.key, doc.test_id)
+            self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
         else:
-            self._drafts.keep("test", doc.loaded.key, doc.test_id, "", data)
+            self._drafts.keep("test", doc.loaded.key, doc.test_id, part, data)
 
     def action_undo(self) -> None:
         doc = self._doc
@@ -747,7 +752,8 @@ class EditorScreen(FrameScreen):
 
     def _saved(self, doc: Doc, form: Any, saved: LoadedSuite) -> None:
         new_id = form.values["id"] or doc.test_id
-        self._drafts.drop("test", doc.loaded.key, doc.test_id)
+        for part in ("", "newer"):
+            self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
         self._docs.pop(doc.key, None)
         if doc.form == form:
             again = Doc(saved, new_id, base := read_form(saved, new_id), base.copy(), doc.criterion, draft_checked=True)
