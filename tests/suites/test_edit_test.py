@@ -334,12 +334,12 @@ tests:
     loaded = load_text(text, "s.yaml")
     node = loaded.node("a")
     for key in ("context", "variations", "criteria"):
-        written = yaml_text(node.get(key), loaded.text)  # type: ignore[union-attr]
+        written = yaml_text(node.get(key), loaded.text)  # type: ignore[union-attr, arg-type]
         assert YamlText(written).value is not None
         again = edited_text(loaded, "a", TestEdit({key: YamlText(written)}))
         # A list at its key's column is indented when it is written anew: nothing else is different.
         assert again == text or key == "variations"
-    shown = yaml_text(node.get("context"), loaded.text)  # type: ignore[union-attr]
+    shown = yaml_text(node.get("context"), loaded.text)  # type: ignore[union-attr, arg-type]
     assert shown.startswith(
         "# the tools\nsample_tools:\n  t: {sample_response: 1}   # one\ninput_data: |\n  several\n    lines"
     )

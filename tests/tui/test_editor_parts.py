@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,7 +116,8 @@ def test_a_draft_is_put_into_a_file_that_has_changed_since() -> None:
         (0, "Theirs"),
     ]
     assert again.form.criteria[1].values["weight"] == "7"
-    for broken in ({}, {"form": []}, {"base": {"values": 3}, "form": {"criteria": [{"source": "x"}, 4]}}):
+    bad: list[dict[str, Any]] = [{}, {"form": []}, {"base": {"values": 3}, "form": {"criteria": [{"source": "x"}, 4]}}]
+    for broken in bad:
         doc().restore(broken)
 
 
