@@ -83,9 +83,7 @@ class CriterionRows:
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index`."""
         values = self._criteria[index].values
-        sign: Cell = (
-            ("!", "error") if index in self._bad else (EDITED, "bold") if index in self._changed else (" ", "")
-        )
+        sign: Cell = ("!", "error") if index in self._bad else (EDITED, "bold") if index in self._changed else (" ", "")
         name = one_line(values["name"]) or "(no name)"
         facts = [values["prototype_class"]]
         if values["severity"] not in ("", "error"):
