@@ -115,6 +115,7 @@ async def test_several_tools_in_one_turn(server: Aimock, run_agent: Any, dialect
     assert transcript.final_output == "No pans."
     if stream:
         fragments = [event for event in ran.events if isinstance(event, ToolArgumentsDelta) and event.key == 0]
+        assert len(fragments) > 1
         assert "".join(event.text for event in fragments) == '{"article":"Aurora Kettle","warehouse":"north"}'
 
 
