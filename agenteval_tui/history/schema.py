@@ -134,11 +134,23 @@ _PAID = (
     " WHERE paid.execution = executions.id",
 )
 
+# What people decide: verdicts beside ratings, triage that knows when it no longer holds, and the cause of each failure.
+_DECISIONS = (
+    "ALTER TABLE labels ADD COLUMN passed INTEGER",
+    # What held when it was decided, as JSON: when it no longer does, the decision is open again.
+    "ALTER TABLE triage ADD COLUMN context TEXT NOT NULL DEFAULT '{}'",
+    "ALTER TABLE triage ADD COLUMN until_ms INTEGER",
+    # The signature of a failed result (`grading.causes`): failures are grouped and counted without their evidence.
+    # NULL: stored by an older program.
+    "ALTER TABLE criterion_results ADD COLUMN cause TEXT",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
     Migration(3, "resuming, answers known before, costs", _RESUMING),
     Migration(4, "totals of what was paid for, smaller transcripts", _PAID),
+    Migration(5, "what people decide, and the causes of failures", _DECISIONS),
 )
 
 

@@ -220,7 +220,15 @@ class Store:
         if self._writer is not None:
             self._submit(operations.Nothing()).result()
 
+    def write(self, operation: Operation) -> Future[Any]:
+        """Write something of another module of the history, behind what waits; the future holds what it gives."""
+        return self._submit(operation)
+
     # Reading
+
+    def read(self, query: Callable[[Connection], _T]) -> _T:
+        """What a query of another module of the history gives. Raises HistoryError as every reading does."""
+        return self._read(query)
 
     def executions(self, limit: int = 200, before: int | None = None) -> list[ExecutionRow]:
         """Newest first; for the next page give the rowid of the last row as `before`."""

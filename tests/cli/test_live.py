@@ -45,11 +45,22 @@ def nothing_is_left() -> Iterator[None]:
         os.kill(live.pid, signal.SIGKILL)
 
 
+def paced(suite: Path, *, good: float, bad: float) -> None:
+    """Give both tests of the suite an agent of their own: at pace 100 an answer takes half a minute, at 0 no time.
+
+    What a test wants to find running must not be able to end by itself while a busy machine looks elsewhere.
+    """
+    text = suite.read_text("utf-8")
+    agents = f"  quick: {{kind: demo, version: v1, pace: {good}}}\n  slow: {{kind: demo, version: v1, pace: {bad}}}\n"
+    for test, agent in (("good", "quick"), ("bad", "slow")):
+        text = text.replace(f"  - id: {test}\n", f"  - id: {test}\n    agent: {agent}\n")
+    suite.write_text(text.replace("  shop: {", f"{agents}  shop: {{"), "utf-8")
+
+
 @pytest.fixture
 def slow(suite: Path) -> Path:
-    """The suite with an agent that takes some seconds for an answer: what runs does not end by itself."""
-    text = suite.read_text("utf-8")
-    suite.write_text(text.replace("{kind: demo, version: v1}", "{kind: demo, version: v1, pace: 4}"), "utf-8")
+    """The suite with a test that ends at once, and one that goes on for as long as anybody looks at it."""
+    paced(suite, good=0, bad=100)
     return suite
 
 
@@ -87,14 +98,10 @@ def test_ctrl_c_on_a_terminal_cancels_and_ends_with_130(slow: Path) -> None:
 
 
 def test_a_lost_terminal_leaves_it_running_and_attach_shows_all_of_it(cli: Any, suite: Path) -> None:
-    # One test ends at once, the other takes its time: there is something to be seen that happened before.
+    # One test ends at once, the other does not: there is something to be seen that happened before.
+    paced(suite, good=0, bad=100)
     text = suite.read_text("utf-8")
-    suite.write_text(
-        text.replace("  shop: {", "  slow: {kind: demo, version: v1, pace: 4}\n  shop: {").replace(
-            "  - id: bad", "  - id: bad\n    agent: slow\n    repeat: 20"
-        ),
-        "utf-8",
-    )
+    suite.write_text(text.replace("agent: slow\n", "agent: slow\n    repeat: 20\n"), "utf-8")
     terminal = Terminal([*AGENTEVAL, "run", str(suite), "--concurrency", "2"])
     terminal.wait_for("✓ good")
     (live,) = live_executions()
@@ -118,8 +125,9 @@ def test_a_lost_terminal_leaves_it_running_and_attach_shows_all_of_it(cli: Any, 
     assert live_executions() == []
 
 
-def test_detach_pause_continue_attach_and_cancel(cli: Any, slow: Path) -> None:
-    execution = detached(cli, slow, "--repeat", "40", "--concurrency", "2")
+def test_detach_pause_continue_attach_and_cancel(cli: Any, suite: Path) -> None:
+    paced(suite, good=0, bad=20)
+    execution = detached(cli, suite, "--repeat", "40", "--concurrency", "2")
     until(some_ended, "a run that ended")
     assert cli("pause").out.startswith("paused ")
     assert cli("ps", "--json").json("ps")["executions"][0]["status"] == "paused"
@@ -172,16 +180,15 @@ def test_a_run_in_a_pipe_is_seen_and_cancelled_by_others(cli: Any, slow: Path) -
     assert "\x1b" not in out
 
 
-def test_what_is_missing_is_run_and_nothing_twice(cli: Any, slow: Path, tmp_path: Path) -> None:
-    execution = detached(cli, slow, "--repeat", "10", "--concurrency", "4", "--test", "good")
+def test_what_is_missing_is_run_and_nothing_twice(cli: Any, suite: Path, tmp_path: Path) -> None:
+    paced(suite, good=8, bad=0)
+    execution = detached(cli, suite, "--repeat", "10", "--concurrency", "1", "--test", "good")
     until(some_ended, "a run that ended")
     assert cli("cancel").code == 0
     with Store.open(history_file()) as store:
         before = {run.id: run.started_ms for run in store.runs_of_execution(execution) if run.status == "passed"}
     assert before
-    slow.write_text(
-        slow.read_text("utf-8").replace(", pace: 4", ""), "utf-8"
-    )  # which changes nothing of what is missing
+    suite.write_text(suite.read_text("utf-8").replace(", pace: 8", ""), "utf-8")  # what is missing stays as it was
     report = tmp_path / "r.json"
     done = cli("resume", execution, "--json", report, "--concurrency", "8")
     assert done.code == 0, done.err
@@ -241,12 +248,12 @@ def test_ctrl_c_while_it_starts_leaves_nothing_behind(cli: Any, slow: Path, monk
         assert store.execution("last").status == "cancelled"
 
 
-def test_lines_need_no_streams(cli: Any, slow: Path) -> None:
+def test_lines_need_no_streams(cli: Any, suite: Path) -> None:
     from agenteval_tui.cli.watching import watch
     from agenteval_tui.runs.events import Event
 
-    slow.write_text(slow.read_text("utf-8").replace("pace: 4", "pace: 1"), "utf-8")
-    detached(cli, slow, "--repeat", "4", "--test", "good", "--concurrency", "1")
+    paced(suite, good=1, bad=0)
+    detached(cli, suite, "--repeat", "4", "--test", "good", "--concurrency", "1")
     (live,) = live_executions()
     seen: list[Event] = []
     watched = watch(live, seen.append, leaves=False)
@@ -257,9 +264,9 @@ def test_lines_need_no_streams(cli: Any, slow: Path) -> None:
     assert not any(isinstance(event, TextStreamed) for event in seen[first:])
 
 
-def test_an_execution_of_another_history_can_be_watched(cli: Any, slow: Path, tmp_path: Path) -> None:
-    slow.write_text(slow.read_text("utf-8").replace("pace: 4", "pace: 2"), "utf-8")
-    detached(cli, slow, "--test", "good", "--db", tmp_path / "other.db")
+def test_an_execution_of_another_history_can_be_watched(cli: Any, suite: Path, tmp_path: Path) -> None:
+    paced(suite, good=2, bad=0)
+    detached(cli, suite, "--test", "good", "--db", tmp_path / "other.db")
     watched = cli("attach")
     assert watched.code == 2
     assert "note: this execution is kept in another history file" in watched.err
