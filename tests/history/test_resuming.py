@@ -77,7 +77,9 @@ def test_totals_of_an_older_file_get_what_failed_attempts_took(tmp_path: Path, s
     store.close()
     with sqlite3.connect(store.path) as connection:  # as a version before wrote it
         connection.execute("UPDATE executions SET input_tokens = 200, output_tokens = 40, cost = 1.0")
-        connection.execute("PRAGMA user_version = 3")
+        fourth = next(one for one in schema.MIGRATIONS if one.number == 4)
+        for statement in fourth.statements:
+            connection.execute(statement)
     with Store.open(store.path) as again:
         row = again.execution("last")
         assert (row.input_tokens, row.output_tokens, row.cost) == (214, 46, 1.125)
