@@ -1,0 +1,186 @@
+"""Quarantines: tests (or single criteria of them) that run and are shown, and do not gate, until their end date.
+
+What was in quarantine stays written down when it is over: its end is then in the past.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.writer import Totals
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+DAY_MS = 86_400_000
+DEFAULT_DAYS = 14
+"""How long a quarantine holds where nobody says: long enough to mend a test, too short to forget it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """A test that does not gate; with `criterion` (its name) only that criterion of it doesn't.
+
+    A criterion goes by its name and not by its hash: one that is edited while it is in quarantine stays in it.
+    `until_ms` is when it ends, `at_ms` when it was put (0: now). The names are for lists.
+    """
+
+    suite_key: str
+    test_id: str
+    until_ms: int
+    criterion: str = ""
+    reason: str = ""
+    who: str = ""
+    at_ms: int = 0
+    suite_name: str = ""
+    test_name: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is about: the suite's key, the test's id, the criterion's name ("": the whole test)."""
+        return self.suite_key, self.test_id, self.criterion
+
+    def holds(self, at_ms: int) -> bool:
+        """Whether it is in force at that time. Nothing holds at its very end."""
+        return self.at_ms <= at_ms < self.until_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """The quarantines that hold at one time, for questions by test and criterion."""
+
+    by_key: dict[tuple[str, str, str], Quarantine]
+
+    def test(self, suite_key: str, test_id: str) -> Quarantine | None:
+        """That of the whole test; None: it gates."""
+        return self.by_key.get((suite_key, test_id, ""))
+
+    def criterion(self, suite_key: str, test_id: str, criterion: str) -> Quarantine | None:
+        """That of the whole test, else that of this criterion (a name); None: it gates."""
+        return self.test(suite_key, test_id) or self.by_key.get((suite_key, test_id, criterion))
+
+    def criteria_of(self, suite_key: str, test_id: str) -> frozenset[str]:
+        """The names of the test's criteria that are in quarantine by themselves."""
+        return frozenset(name for key, test, name in self.by_key if name and (key, test) == (suite_key, test_id))
+
+    def __len__(self) -> int:
+        return len(self.by_key)
+
+    def __iter__(self) -> Iterator[Quarantine]:
+        return iter(self.by_key.values())
+
+
+@dataclass(slots=True)
+class PutQuarantine:
+    """A quarantine begins. One that holds for the same test and criterion is replaced; those that are over stay."""
+
+    patient: ClassVar[bool] = False
+    quarantine: Quarantine
+
+    def prepare(self) -> None:
+        """Refuse what would hold for ever, or never."""
+        one = self.quarantine
+        one = self.quarantine = replace(one, at_ms=one.at_ms or now_ms())
+        if one.until_ms <= one.at_ms:
+            raise HistoryError("a quarantine's end must lie in the future", mend="give a later day")
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Insert it; a test that never ran is made known by it."""
+        one = self.quarantine
+        (suite,) = connection.execute(
+            "INSERT INTO suites (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET key = excluded.key"
+            " RETURNING id",
+            (clean(one.suite_key), clean(one.suite_name or one.suite_key.rpartition("/")[2])),
+        ).fetchone()
+        (test,) = connection.execute(
+            "INSERT INTO tests (suite, test_id, name) VALUES (?, ?, ?)"
+            " ON CONFLICT (suite, test_id) DO UPDATE SET test_id = excluded.test_id RETURNING id",
+            (suite, clean(one.test_id), clean(one.test_name or one.test_id)),
+        ).fetchone()
+        connection.execute(
+            "DELETE FROM quarantines WHERE test = ? AND criterion = ? AND until_ms > ?",
+            (test, clean(one.criterion), one.at_ms),
+        )
+        connection.execute(
+            "INSERT INTO quarantines (test, criterion, reason, until_ms, who, at_ms) VALUES (?, ?, ?, ?, ?, ?)",
+            (test, clean(one.criterion), clean(one.reason), one.until_ms, clean(one.who), one.at_ms),
+        )
+
+
+@dataclass(slots=True)
+class EndQuarantine:
+    """A quarantine is over before its day. `criterion` "": that of the whole test, and not those of its criteria."""
+
+    patient: ClassVar[bool] = False
+    suite_key: str
+    test_id: str
+    criterion: str = ""
+    at_ms: int = 0
+
+    def prepare(self) -> None:
+        """Know the time."""
+        self.at_ms = self.at_ms or now_ms()
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Let it end now. Raises AgentevalError when there is none that holds."""
+        cursor = connection.execute(
+            "UPDATE quarantines SET until_ms = ?1 WHERE until_ms > ?1 AND criterion = ?2 AND test IN ("
+            " SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ?3 AND t.test_id = ?4)",
+            (self.at_ms, clean(self.criterion), clean(self.suite_key), clean(self.test_id)),
+        )
+        if not cursor.rowcount:
+            what = f"criterion {self.criterion!r} of {self.test_id}" if self.criterion else self.test_id
+            raise AgentevalError(f"{what} is not in quarantine", mend="see agenteval quarantine list")
+
+
+def put(store: Store, quarantine: Quarantine) -> Future[Any]:
+    """Put a test or one of its criteria in quarantine; the future is done when it is on the disk."""
+    return store.write(PutQuarantine(quarantine))
+
+
+def end(store: Store, suite_key: str, test_id: str, criterion: str = "") -> Future[Any]:
+    """End it now; the future holds an `AgentevalError` when none holds."""
+    return store.write(EndQuarantine(suite_key, test_id, criterion))
+
+
+def listed(store: Store) -> list[Quarantine]:
+    """All that there ever were, those that end last first."""
+    return store.read(quarantines)
+
+
+def active(store: Store, at_ms: int | None = None) -> Quarantined:
+    """Those that hold at that time (None: now)."""
+    return holding(store.read(quarantines), now_ms() if at_ms is None else at_ms)
+
+
+def holding(quarantines: Iterable[Quarantine], at_ms: int) -> Quarantined:
+    """Those among them that hold at that time."""
+    return Quarantined({one.key: one for one in quarantines if one.holds(at_ms)})
+
+
+# Reading
+
+
+def quarantines(connection: sqlite3.Connection) -> list[Quarantine]:
+    """All that there ever were, those that end last first. A test that is gone takes its quarantines along."""
+    rows = connection.execute(
+        "SELECT s.key, t.test_id, coalesce(q.until_ms, 0), q.criterion, q.reason, q.who, q.at_ms, s.name, t.name"
+        " FROM quarantines q JOIN tests t ON t.id = q.test JOIN suites s ON s.id = t.suite"
+        " ORDER BY q.until_ms DESC, q.id"
+    )
+    return [Quarantine(*row) for row in rows.fetchall()]
+
+
+def quarantined_tests(connection: sqlite3.Connection, at_ms: int) -> set[int]:
+    """The row numbers of the tests that hold a quarantine at that time, or one of whose criteria does: pruning leaves
+    their runs alone."""
+    rows = connection.execute("SELECT DISTINCT test FROM quarantines WHERE at_ms <= ?1 AND until_ms > ?1", (at_ms,))
+    return {int(row[0]) for row in rows.fetchall()}
