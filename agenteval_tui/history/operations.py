@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from agenteval_tui.history import baselines
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.outcomes import TOTAL_OF, End, Started, end_runs, start_runs, withdraw
@@ -133,6 +134,7 @@ class DeleteExecution:
             if status in TOTAL_OF:
                 withdraw(connection, totals, run, execution, test, status, () if cached else spent)
         forget_runs(connection, [row[0] for row in rows])
+        baselines.forget(connection, execution, [row[0] for row in rows])
         connection.executemany("DELETE FROM failed_attempts WHERE run = ?", [(row[0],) for row in rows])
         connection.execute("DELETE FROM runs WHERE execution = ?", (execution,))
         for transcript in {row[-1] for row in rows if row[-1] is not None}:

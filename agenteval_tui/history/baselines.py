@@ -1,0 +1,271 @@
+"""Baselines: for a test the runs that later ones are measured against, set by a person or after a success.
+
+A test has at most one: all runs of an execution that belong to it, or a single run. Exactly one of the columns
+`execution` and `run` is filled.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.liveness import is_alive
+from agenteval_tui.history.writer import Totals
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+TestKey = tuple[str, str]
+"""Suite key and test id."""
+# A run that says something about the test. An error says nothing, and a cancelled run is none.
+_TELLING = ("passed", "failed", "needs_review")
+_UNENDED = ("queued", "running", "grading")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What is set for one test. `run_id` is "" where all runs of the execution count.
+
+    `runs`, `passed` and `errors` count the runs that it consists of; `started_ms` is when its execution began.
+    """
+
+    suite_key: str
+    suite_name: str
+    test_id: str
+    test_name: str
+    execution_id: str
+    run_id: str
+    who: str
+    at_ms: int
+    started_ms: int
+    runs: int
+    passed: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineSet:
+    """What setting did: the tests that have it now, and those left out because all their runs ended in errors."""
+
+    tests: tuple[TestKey, ...]
+    left_out: tuple[TestKey, ...] = ()
+
+
+def set_baseline(
+    store: Store, execution_id: str, *, tests: Iterable[TestKey] | None = None, who: str = "", at_ms: int | None = None
+) -> BaselineSet:
+    """The runs of a finished execution become the baseline of its tests (or of `tests` among them). Blocks.
+
+    Raises AgentevalError: it has not finished, or none of its runs was decided.
+    """
+    wanted = None if tests is None else tuple(tests)
+    return _done(store, _SetExecution(execution_id, wanted, who, now_ms() if at_ms is None else at_ms))
+
+
+def set_baseline_run(store: Store, run_id: str, *, who: str = "", at_ms: int | None = None) -> BaselineSet:
+    """A single run becomes the baseline of its test. Raises AgentevalError: it has not ended, or ended in an error."""
+    return _done(store, _SetRun(run_id, who, now_ms() if at_ms is None else at_ms))
+
+
+def clear_baselines(store: Store, tests: Iterable[TestKey] | None = None) -> int:
+    """Take the baselines of these tests (None: all) away; the runs stay. Gives how many there were. Blocks."""
+    return int(store.write(_Clear(None if tests is None else tuple(tests))).result())
+
+
+def baselines(store: Store) -> list[Baseline]:
+    """All baselines, by suite and test."""
+    return store.read(read_all)
+
+
+def baselines_of(store: Store, tests: Iterable[TestKey]) -> dict[TestKey, Baseline]:
+    """The baselines of these tests; tests without one are left out."""
+    wanted = set(tests)
+    return store.read(lambda c: {(one.suite_key, one.test_id): one for one in read_all(c, wanted)})
+
+
+def baseline_runs(store: Store, tests: Iterable[TestKey]) -> list[str]:
+    """The ids of the runs that the baselines of these tests consist of, in the order of their plans."""
+    wanted = set(tests)
+    return store.read(lambda c: _run_ids(c, wanted))
+
+
+def _done(store: Store, operation: _SetExecution | _SetRun) -> BaselineSet:
+    made: BaselineSet = store.write(operation).result()
+    return made
+
+
+@dataclass(slots=True)
+class _SetExecution:
+    patient: ClassVar[bool] = False
+    execution_id: str
+    tests: Sequence[TestKey] | None
+    who: str
+    at_ms: int
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
+        """Set it for each test that has a decided run."""
+        found = connection.execute(
+            "SELECT id, kind, status, owner FROM executions WHERE uid = ?", (clean(self.execution_id),)
+        ).fetchone()
+        if found is None:
+            raise AgentevalError(f"there is no execution {self.execution_id}", mend="see agenteval history")
+        _refuse_unfinished(connection, self.execution_id, *found)
+        rows = connection.execute(
+            "SELECT s.key, t.test_id, t.id, count(*) FILTER (WHERE r.status IN (?, ?, ?)) FROM runs r"
+            " JOIN tests t ON t.id = r.test JOIN suites s ON s.id = t.suite WHERE r.execution = ?"
+            " GROUP BY t.id ORDER BY min(r.position)",
+            (*_TELLING, found[0]),
+        ).fetchall()
+        if self.tests is not None:
+            wanted = {(clean(suite), clean(test)) for suite, test in self.tests}
+            rows = [row for row in rows if (row[0], row[1]) in wanted]
+        telling = [row for row in rows if row[3]]
+        if not telling:
+            raise AgentevalError(
+                f"execution {self.execution_id} can't be a baseline: none of its runs passed or failed"
+                if self.tests is None
+                else f"execution {self.execution_id} has no run of these tests that passed or failed",
+                mend="choose one whose agent answered",
+            )
+        _put(connection, [(row[2], found[0], None, clean(self.who), self.at_ms) for row in telling])
+        return BaselineSet(
+            tuple((row[0], row[1]) for row in telling), tuple((row[0], row[1]) for row in rows if not row[3])
+        )
+
+
+@dataclass(slots=True)
+class _SetRun:
+    patient: ClassVar[bool] = False
+    run_id: str
+    who: str
+    at_ms: int
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
+        """Set it for the run's test."""
+        found = connection.execute(
+            "SELECT s.key, t.test_id, t.id, r.id, r.status FROM runs r JOIN tests t ON t.id = r.test"
+            " JOIN suites s ON s.id = t.suite WHERE r.uid = ?",
+            (clean(self.run_id),),
+        ).fetchone()
+        if found is None:
+            raise AgentevalError(f"there is no run {self.run_id}", mend="see agenteval history --runs")
+        suite, test_id, test, run, status = found
+        if status not in _TELLING:
+            ended = "has not ended" if status in _UNENDED else f"ended as {status}"
+            raise AgentevalError(
+                f"run {self.run_id} can't be a baseline: it {ended}", mend="choose one that passed or failed"
+            )
+        _put(connection, [(test, None, run, clean(self.who), self.at_ms)])
+        return BaselineSet(((suite, test_id),))
+
+
+@dataclass(slots=True)
+class _Clear:
+    patient: ClassVar[bool] = False
+    tests: Sequence[TestKey] | None
+    wanted: set[TestKey] = field(default_factory=set)
+
+    def prepare(self) -> None:
+        """The keys as they are stored."""
+        self.wanted = {(clean(suite), clean(test)) for suite, test in self.tests or ()}
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
+        """Delete them."""
+        if self.tests is None:
+            return connection.execute("DELETE FROM baselines").rowcount
+        gone = 0
+        for suite, test in self.wanted:
+            gone += connection.execute(
+                "DELETE FROM baselines WHERE test = (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite"
+                " WHERE s.key = ? AND t.test_id = ?)",
+                (suite, test),
+            ).rowcount
+        return gone
+
+
+def _put(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    connection.executemany(
+        "INSERT INTO baselines (test, execution, run, who, at_ms) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (test) DO UPDATE SET execution = excluded.execution, run = excluded.run,"
+        " who = excluded.who, at_ms = excluded.at_ms",
+        rows,
+    )
+
+
+def _refuse_unfinished(
+    connection: sqlite3.Connection, uid: str, execution: int, kind: str, status: str, owner: str
+) -> None:
+    if status == "running" and not is_alive(owner):
+        # Its process died, maybe behind the last run: as `queries` reads it, all that was planned has ended then.
+        left = connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM runs WHERE execution = ? AND status IN ('queued', 'running', 'grading'))",
+            (execution,),
+        ).fetchone()[0]
+        status = "finished" if kind == "run" and not left else "interrupted"
+    if status == "finished":
+        return
+    said = "is still running" if status == "running" else f"did not finish ({status})"
+    raise AgentevalError(
+        f"execution {uid} can't be a baseline: it {said}",
+        mend="wait for its end" if status == "running" else f"finish it with agenteval resume {uid}",
+    )
+
+
+def forget(connection: sqlite3.Connection, execution: int | None, runs: Sequence[int]) -> int:
+    """Delete the baselines that rest on an execution or on runs that go (rowids). Gives how many there were."""
+    gone = 0
+    if execution is not None:
+        gone += connection.execute("DELETE FROM baselines WHERE execution = ?", (execution,)).rowcount
+    singles = {row[0] for row in connection.execute("SELECT run FROM baselines WHERE run IS NOT NULL")}
+    for run in singles.intersection(runs):
+        gone += connection.execute("DELETE FROM baselines WHERE run = ?", (run,)).rowcount
+    return gone
+
+
+# Each execution is walked once, however many of its tests have it as their baseline: `test` is unique here.
+_RUNS_OF_EXECUTIONS = (
+    "(SELECT DISTINCT execution FROM baselines WHERE execution IS NOT NULL) x"
+    " CROSS JOIN runs r ON r.execution = x.execution CROSS JOIN baselines b ON b.test = r.test"
+    " AND b.execution = r.execution"
+)
+KEPT_RUNS = f"SELECT r.id FROM {_RUNS_OF_EXECUTIONS} UNION SELECT run FROM baselines WHERE run IS NOT NULL"
+"""A statement that gives the rowids of all runs that a baseline consists of: those are never pruned."""
+_RUNS = (
+    "WITH kept(baseline, run, single) AS ("
+    f"SELECT b.id, r.id, 0 FROM {_RUNS_OF_EXECUTIONS}"
+    " UNION ALL SELECT id, run, 1 FROM baselines WHERE run IS NOT NULL)"
+)
+_FROM = (
+    " FROM kept CROSS JOIN runs r ON r.id = kept.run CROSS JOIN baselines b ON b.id = kept.baseline"
+    " CROSS JOIN tests t ON t.id = b.test CROSS JOIN suites s ON s.id = t.suite"
+)
+
+
+def read_all(connection: sqlite3.Connection, wanted: set[TestKey] | None = None) -> list[Baseline]:
+    """All baselines (or those of `wanted`), by suite and test. One whose runs are lost is none."""
+    rows = connection.execute(
+        f"{_RUNS} SELECT s.key, s.name, t.test_id, t.name, e.uid, CASE WHEN kept.single THEN r.uid ELSE '' END,"
+        " b.who, b.at_ms, e.started_ms, count(*), sum(r.status = 'passed'), sum(r.status = 'error')"
+        f"{_FROM} CROSS JOIN executions e ON e.id = r.execution GROUP BY b.id ORDER BY s.name, s.key, t.test_id"
+    ).fetchall()
+    return [Baseline(*row) for row in rows if wanted is None or (row[0], row[2]) in wanted]
+
+
+def _run_ids(connection: sqlite3.Connection, wanted: set[TestKey]) -> list[str]:
+    rows = connection.execute(
+        f"{_RUNS} SELECT s.key, t.test_id, r.uid{_FROM} ORDER BY r.execution, r.position"
+    ).fetchall()
+    return [uid for suite, test, uid in rows if (suite, test) in wanted]
