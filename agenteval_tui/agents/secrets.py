@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from agenteval_tui.suites.environment import expand, key_from
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.secrets import SHORTEST
+from agenteval_tui.text.secrets import SHORTEST, SHORTEST_IN_ERRORS
 
 # A name with one of these words in it. Not a path to a secret, and not a number of tokens.
 _WORDS = re.compile(
@@ -30,6 +30,9 @@ _PLACEHOLDERS = frozenset(
     (
         "not-needed", "notneeded", "not needed", "no-key-required", "sk-no-key-required", "none-needed", "lm-studio",
         "dummy-key", "dummy_key", "placeholder", "undefined", "anything", "password", "your-key", "your-api-key",
+        "none", "null", "empty", "test", "testing", "dummy", "demo", "fake", "local", "ollama", "vllm", "llama",
+        "token", "secret", "apikey", "api-key", "api_key", "basic", "bearer", "unused", "default", "nothing", "1234",
+        "12345", "123456", "xxxx", "changeit", "example", "sk-1234", "sk-test", "sk-fake", "sk-none", "sk-xxx",
         "api-key-here", "changeme", "localhost", "disabled", "no-key-needed", "not-required", "nokeyneeded", "whatever",
     )
 )  # fmt: skip
@@ -41,7 +44,8 @@ _PROGRAMS = frozenset(("command", "python"))
 def secrets_of(
     config: Mapping[str, Any], env: Mapping[str, str], base_dir: Path | None = None, *, trusted: bool = False
 ) -> tuple[str, ...]:
-    """The secret values that an agent of this configuration may have seen, the longest first. Never raises.
+    """The secret values that an agent of this configuration may have seen, the longest first; none of fewer than 4
+    characters. Never raises.
 
     `config` is an agent's configuration (`kind` and options), best as it was written; `env` what `${VAR}` and key names
     are looked up in, beside the keyring. A file of tools is read where `base_dir` says what it is relative to. Secret
@@ -74,7 +78,7 @@ def secrets_of(
         for name, value in named:
             if value.strip() in whole and is_secret_name(name):
                 found |= _parts(value)
-    kept = {one for one in found if len(one) >= SHORTEST and one.casefold() not in _PLACEHOLDERS}
+    kept = {one for one in found if len(one) >= SHORTEST_IN_ERRORS and one.casefold() not in _PLACEHOLDERS}
     return tuple(sorted(kept, key=lambda one: (-len(one), one)))
 
 

@@ -10,6 +10,9 @@ from urllib.parse import quote, quote_plus
 
 SHORTEST = 8
 """Characters. A shorter value would be found in many an innocent word."""
+SHORTEST_IN_ERRORS = 4
+"""Characters. What is said of an error is no answer that is judged: there a shorter value is looked for as well, where
+it stands as a word of its own."""
 STAND_IN = "***"
 
 

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from agenteval_tui.text.secrets import Redactor
+from agenteval_tui.text.secrets import SHORTEST, SHORTEST_IN_ERRORS, STAND_IN, Redactor
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 
 class TranscriptRedactor(Redactor):
-    """A `Redactor` that also takes whole transcripts and errors."""
+    """A `Redactor` that also takes whole transcripts and errors; in errors it finds secrets of 4 to 7 characters too,
+    where they stand as words of their own."""
 
-    __slots__ = ()
+    __slots__ = ("_words",)
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        values = tuple(values)
+        super().__init__(values)
+        short = sorted({one for one in values if SHORTEST_IN_ERRORS <= len(one) < SHORTEST}, key=len, reverse=True)
+        self._words = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, short))})(?!\w)") if short else None
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return self._words is not None or super().__bool__()
 
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
-        message, mend = self.text(error.message), self.text(error.mend)
+        message, mend = self._said(error.message), self._said(error.mend)
         same = message is error.message and mend is error.mend
         return error if same else replace(error, message=message, mend=mend)
+
+    def _said(self, text: str) -> str:
+        text = self.text(text)
+        if self._words is None or self._words.search(text) is None:
+            return text
+        return self._words.sub(STAND_IN, text)
 
     def transcript(self, transcript: Transcript) -> Transcript:
         """`transcript` with `***` for every secret, in all of its texts; the same object where there are none."""
@@ -56,6 +75,8 @@ class TranscriptRedactor(Redactor):
         parts += [step.name for step in transcript.timing.steps]
         if error is not None:
             parts += (error.message, error.mend)
+            if self.error(error) is not error:
+                return True
         text = "\n".join([part for part in parts if part])
         return self.text(text) is not text or any(self.inside(call.arguments) for call in transcript.tool_calls)
 
