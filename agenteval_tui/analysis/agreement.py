@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
 
-GOOD_FROM = 4
-"""The least rating 1..5 with which a person says yes."""
-
-
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Two raters on the same things, each saying yes or no. `only_judge`: the judge said yes, the person no."""
@@ -115,8 +111,8 @@ def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
     """
     listed = list(rows)
     labels: dict[str, list[Label]] = {}
-    for label in store.labels():
-        labels.setdefault(label.run_id, []).append(label)
+    for given in store.labels():
+        labels.setdefault(given.run_id, []).append(given)
     figures: dict[tuple[str, str], JudgeFigures] = {}
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     replies = store.replies_of([row.id for row in listed])
@@ -130,14 +126,14 @@ def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
             one.judged += 1
             one.passed += result.outcome is Outcome.PASSED
             one.errors += result.outcome is Outcome.ERROR
-            rating = label_of(labels.get(row.id, ()), result.criterion_hash)
-            if rating is None:
+            label = label_of(labels.get(row.id, ()), result.criterion_hash)
+            if label is None:
                 continue
             one.labelled += 1
             if result.outcome not in (Outcome.PASSED, Outcome.FAILED):
                 one.undecided += 1
                 continue
-            pair = (result.outcome is Outcome.PASSED, rating.rating >= GOOD_FROM)
+            pair = (result.outcome is Outcome.PASSED, label.good)
             pairs.setdefault(key, []).append(pair)
             if pair[0] != pair[1]:
                 one.differ.append(f"{row.id}/{number}")

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agenteval_tui.grading.metrics.human import PASSES_FROM
 from agenteval_tui.grading.relax import MOST, Relaxation, relaxations
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def _opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
             continue
         if known is None or label.criterion_hash or not known.criterion_hash:
             found[label.run_id] = label
-    return {run: one.rating >= PASSES_FROM for run, one in found.items()}
+    return {run: one.good for run, one in found.items()}
 
 
 def _agreement(bench: Workbench, criterion: int, impact: Impact, labels: Mapping[str, bool]) -> Agreement:

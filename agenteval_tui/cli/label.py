@@ -8,23 +8,33 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import STYLES
 from agenteval_tui.text.display import one_line
 
+_VERDICTS = {"passed": True, "failed": False}
+_SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
+
 
 @click.command("label")
 @click.argument("reference", metavar="RUN[/CRITERION]")
-@click.argument("rating", type=click.IntRange(1, 5))
+@click.argument("says", metavar="passed|failed|1..5", type=click.Choice(_SAYS), nargs=-1, required=True)
 @click.option("--comment", default="", help="Why, in a few words.")
-@click.option("--who", default="", help="Who says so.")
+@click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, reference: str, rating: int, comment: str, who: str) -> int:
-    """Rate RUN from 1 (bad) to 5 (good); with /CRITERION (a number from 1, or a name) only what that one looks at.
+def command(invocation: Invocation, reference: str, says: tuple[str, ...], comment: str, who: str) -> int:
+    """Say that RUN passed or failed, or rate it from 1 (bad) to 5 (good), or both; with /CRITERION (a number from 1, or
+    a name) only what that one looks at.
 
-    4 and 5 say that it is good. Criteria that wait for a person get their verdict from it; for judges it is what they
-    are compared with by `agenteval judge-report`.
+    `passed` is good, `failed` is not; without either, 4 and 5 are good. Criteria that wait for a person get their
+    verdict from it; judges and criteria are compared with it by `agenteval judge-report`.
     """
-    from agenteval_tui.analysis.regrade import with_labels
+    from agenteval_tui.analysis.labels import give_label
     from agenteval_tui.exchange.explanation import explanation_of
+    from agenteval_tui.history.people import person
+    from agenteval_tui.history.replies import Label
 
+    verdicts = [_VERDICTS[one] for one in says if one in _VERDICTS]
+    ratings = [int(one) for one in says if one not in _VERDICTS]
+    if len(verdicts) > 1 or len(ratings) > 1:
+        raise click.UsageError("give one verdict (passed or failed), one rating (1 to 5), or one of each")
     run_ref, _, wanted = reference.partition("/")
     with invocation.store() as store:
         row = store.run(run_ref)
@@ -32,10 +42,16 @@ def command(invocation: Invocation, reference: str, rating: int, comment: str, w
         if wanted:
             ((_, result),) = explanation_of(row, store.results(row.id), None, wanted).criteria
             criterion_hash, name = result.criterion_hash, result.criterion
-        store.label(row.id, rating, criterion_hash=criterion_hash, comment=comment, who=who).result()
-        now = with_labels(store, row)
-        status = now or row.status
+        label = Label(
+            row.id,
+            ratings[0] if ratings else None,
+            criterion_hash,
+            comment,
+            who or person(),
+            passed=verdicts[0] if verdicts else None,
+        )
+        status = give_label(store, label).status
         invocation.out.line(
-            f"{one_line(name)}: {rating} of 5; the run: ", (status, STYLES.get(status, "dim")), (f"  {row.id}", "dim")
+            f"{one_line(name)}: {label.said}; the run: ", (status, STYLES.get(status, "dim")), (f"  {row.id}", "dim")
         )
     return 0

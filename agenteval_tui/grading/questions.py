@@ -11,6 +11,9 @@ from agenteval_tui.text.identity import content_hash
 
 AskKind = Literal["chat", "embed", "call", "person"]
 
+GOOD_FROM = 4
+"""The least rating 1..5 with which a person says yes: 3 is undecided, and no approval."""
+
 
 @dataclass(frozen=True)
 class RemoteRequest:

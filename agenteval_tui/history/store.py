@@ -160,10 +160,18 @@ class Store:
         return self._submit(reply_rows.KeepReplies(run_id, replies))
 
     def label(
-        self, run_id: str, rating: int, *, criterion_hash: str = "", comment: str = "", who: str = ""
-    ) -> Future[None]:
-        """A person's verdict, 1 to 5, on a run or on one criterion of it. Earlier ones are kept; the last counts."""
-        return self._submit(reply_rows.AddLabel(Label(run_id, rating, criterion_hash, comment, who)))
+        self,
+        run_id: str,
+        rating: int | None = None,
+        *,
+        passed: bool | None = None,
+        criterion_hash: str = "",
+        comment: str = "",
+        who: str = "",
+    ) -> Future[int]:
+        """A person's verdict (1 to 5, passed or not, or both) on a run or on one criterion of it; gives its number.
+        Earlier ones are kept; the last counts."""
+        return self._submit(reply_rows.AddLabel(Label(run_id, rating, criterion_hash, comment, who, passed=passed)))
 
     def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what

@@ -333,7 +333,8 @@ def label_reply(spec: CriterionSpec, labels: Iterable[Label]) -> Reply | None:
     if not chosen:
         return None
     last = chosen[-1]
-    return Reply(json.dumps({"rating": last.rating, "comment": last.comment, "who": last.who}), at_ms=last.at_ms)
+    said = {"rating": last.rating, "passed": last.passed, "comment": last.comment, "who": last.who}
+    return Reply(json.dumps(said), at_ms=last.at_ms)
 
 
 def stored_answers(

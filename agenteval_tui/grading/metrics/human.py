@@ -9,18 +9,17 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agenteval_tui.grading.metrics.metric import Context
+from agenteval_tui.grading.questions import GOOD_FROM
 from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteRequest, UnusableError
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
-
-PASSES_FROM = 4
-"""The least rating 1..5 with which a person says yes: 3 is undecided, and no approval."""
 
 
 class Human(RemoteMetric):
     """Waits for a person: the outcome is `needs_review` until somebody has labelled the run.
 
-    A label's rating of 4 or 5 passes, 1 to 3 fails; the score is (rating - 1) / 4.
+    A label that says passed or failed decides; else a rating of 4 or 5 passes, 1 to 3 fails. The score is
+    (rating - 1) / 4, without a rating 1 or 0.
     """
 
     asks: ClassVar[AskKind] = "person"
@@ -35,22 +34,32 @@ class Human(RemoteMetric):
 
     def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
         given = _label(asked[0].last.raw)
-        stars = given["rating"]
+        stars, passed = given["rating"], given["passed"]
         who = f" ({given['who']})" if given.get("who") else ""
         comment = f": {given['comment']}" if given.get("comment") else ""
-        passed = stars >= PASSES_FROM
-        reason = f"a person{who} rated it {stars} of 5{comment}"
-        evidence = Evidence("label", passed, reason, f">= {PASSES_FROM}", stars)
-        score = (stars - 1) / 4
+        said = "said that it passed" if passed else "said that it failed"
+        rated = f"rated it {stars} of 5"
+        if passed is None:
+            passed = stars >= GOOD_FROM
+            said = rated
+        elif stars is not None:
+            said += f" and {rated}"
+        reason = f"a person{who} {said}{comment}"
+        evidence = Evidence("label", passed, reason, f">= {GOOD_FROM}", stars if stars is not None else passed)
+        score = (stars - 1) / 4 if stars is not None else float(passed)
         return self.result(passed, score, (evidence,), "" if passed else reason)
 
 
 def _label(raw: str) -> dict[str, Any]:
     try:
         given: Any = json.loads(raw)
-        stars = given["rating"]
-    except (ValueError, KeyError, TypeError):
+        stars, passed = given["rating"], given.get("passed")
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise UnusableError("the label can't be read") from None
+    if passed is not None and not isinstance(passed, bool):
+        raise UnusableError(f"the label's verdict {passed!r} is neither true nor false")
+    if stars is None and passed is not None:
+        return {**given, "passed": passed}
     if isinstance(stars, bool) or not isinstance(stars, int) or not 1 <= stars <= 5:
         raise UnusableError(f"the label's rating {stars!r} is not a whole number from 1 to 5")
-    return dict(given)
+    return {**given, "passed": passed}

@@ -1,0 +1,246 @@
+"""A person's verdict on a run or on one criterion of it: 1 to 5, passed or failed, a comment, who says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Key
+from textual.screen import ModalScreen
+
+from agenteval_tui.history.replies import Label
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.presenters.label_lines import RATING_WORDS, current_line, rating_line, verdict_line
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.labels import Given
+    from agenteval_tui.tui.app import AgentevalApp
+    from agenteval_tui.tui.screens.frame import FrameScreen
+
+
+_KEYS = (("1-5", "rate"), ("y", "passed"), ("n", "failed"), ("c", "comment"), ("enter", "keep"), ("esc", "close"))
+_KEYS_TYPING = (("enter", "keep"), ("↑ ↓", "field"), ("esc", "back to 1-5, y, n"))
+
+
+class LabelScreen(ModalScreen["Given | None"]):
+    """Dismissed with the label when it is in the history, or None.
+
+    Digits rate, `y` and `n` say passed or failed, `t` changes between the criterion and the run, `c` goes to the
+    comment; enter keeps it.
+    """
+
+    CSS_PATH = "label.tcss"
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", show=False)]
+
+    def __init__(
+        self,
+        run: str,
+        criterion_hash: str = "",
+        criterion_name: str = "",
+        current: Sequence[Label] = (),
+        *,
+        who: str | None = None,
+    ) -> None:
+        """`current`: the labels that the run has, oldest first. Without a criterion only the run as a whole can be
+        labelled. `who`: the name that stands there first; None: the person at the terminal."""
+        super().__init__()
+        from agenteval_tui.history.people import person
+
+        self._run, self._criterion, self._name = run, criterion_hash, criterion_name or criterion_hash[:8]
+        self._current = tuple(current)
+        self._whole = not criterion_hash
+        self._rating: int | None = None
+        self._passed: bool | None = None
+        self._who = person() if who is None else who
+        self._error: AgentevalError | None = None
+        self._saving = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield LineBlock(self._chosen, id="chosen")
+            fields = [
+                Field("comment", "comment", placeholder="why, in a few words"),
+                Field("who", "who", self._who, placeholder="who says so"),
+            ]
+            yield Form(fields, id="fields")
+            yield LineBlock(self._said, id="said")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self._take_current()
+
+    # What a person does
+
+    def on_key(self, event: Key) -> None:
+        """Digits and letters, while no field has the focus."""
+        if self.focused is not None:
+            return
+        key = event.character or event.key
+        if key in ("1", "2", "3", "4", "5"):
+            self._rating = None if self._rating == int(key) else int(key)
+        elif key in ("y", "n"):
+            self._passed = None if self._passed is (key == "y") else key == "y"
+        elif key == "t" and self._criterion:
+            self._whole = not self._whole
+            self._take_current()
+        elif key == "c" or event.key in ("tab", "down"):
+            self.query_one(Form).focus_first()
+        elif event.key == "enter":
+            self._keep()
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+        self._complain(None)
+        self._show()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        self._complain(None)
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Enter in a field."""
+        self._keep()
+
+    def action_leave(self) -> None:
+        """From a field back to the keys; from there close."""
+        if self.focused is not None:
+            self.set_focus(None)
+            self._show()
+        else:
+            self.dismiss(None)
+
+    def on_descendant_focus(self) -> None:
+        """The keys that are named are others in a field."""
+        self._show()
+
+    # Keeping it
+
+    @property
+    def label(self) -> Label:
+        """The label as it stands in the sheet."""
+        values = self.query_one(Form).values()
+        of = "" if self._whole else self._criterion
+        return Label(self._run, self._rating, of, values["comment"], values["who"], passed=self._passed)
+
+    def _keep(self) -> None:
+        if self._saving:
+            return
+        if self._rating is None and self._passed is None:
+            self.set_focus(None)
+            self._complain(AgentevalError("no verdict yet", mend="1 to 5 rate it, y says passed, n failed"))
+            self._show()
+            return
+        self._saving = True
+        label = self.label
+        self.run_worker(self._write(label), group="write", exclusive=True, exit_on_error=False)
+
+    async def _write(self, label: Label) -> None:
+        from agenteval_tui.analysis.labels import give_label
+
+        session = cast("AgentevalApp", self.app).session
+        try:
+            given = await asyncio.to_thread(lambda: give_label(session.store, label))
+        except AgentevalError as error:
+            self._complain(error)
+            return
+        finally:
+            self._saving = False
+        self.dismiss(given)
+
+    def _take_current(self) -> None:
+        """Begin with what was said last of it, by the same person."""
+        said = self._last()
+        own = said is not None and said.who == self._who
+        self._rating, self._passed = (said.rating, said.passed) if said is not None and own else (None, None)
+        comment = said.comment if said is not None and own else ""
+        self.query_one(Form).fill({"comment": comment})
+        self._show()
+
+    def _last(self) -> Label | None:
+        of = "" if self._whole else self._criterion
+        found = [one for one in self._current if one.criterion_hash == of]
+        return found[-1] if found else None
+
+    # What it looks like
+
+    def _show(self) -> None:
+        self.query_one("#head", LineBlock).show(self._head)
+        self.query_one("#chosen", LineBlock).show(self._chosen)
+        self.query_one("#said", LineBlock).show(self._said)
+        self.query_one("#foot", LineBlock).show(self._foot)
+
+    def _complain(self, error: AgentevalError | None) -> None:
+        self._error = error
+        self.query_one("#said", LineBlock).show(self._said)
+
+    def _head(self, width: int) -> list[Line]:
+        name = self._name
+        what: Line = (("the run as a whole", "accent"),) if self._whole else ((one_line(name, 60), "accent"),)
+        lines = [fit((("A label for ", "bold"), *what), width)]
+        if self._criterion:
+            other = one_line(name, 60) if self._whole else "the run as a whole"
+            lines.append(fit((("t", "bold accent"), (f" for {other} instead", "dim")), width))
+        return [*lines, ()]
+
+    def _chosen(self, width: int) -> list[Line]:
+        return [fit(rating_line(self._rating), width), fit(verdict_line(self._passed, self._rating), width), ()]
+
+    def _said(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        last = self._last()
+        if last is not None:
+            return [(), *current_line(last, width, now_ms())]
+        if self._rating is not None:
+            return [(), *paragraph(f"{self._rating}: {RATING_WORDS[self._rating]}.", width, "dim")]
+        return [(), *paragraph("Nobody has labelled this yet.", width, "dim")]
+
+    def _foot(self, width: int) -> list[Line]:
+        typing = self.focused is not None
+        cells: list[Cell] = []
+        for key, what in _KEYS_TYPING if typing else _KEYS:
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]
+
+
+def ask_label(
+    screen: FrameScreen,
+    run: str,
+    criterion_hash: str = "",
+    criterion_name: str = "",
+    then: Callable[[Given], None] | None = None,
+) -> None:
+    """Read a run's labels, ask for another one over `screen`, say what became of it; `then` is called when it is kept.
+
+    Screens call this from their action; it does not block.
+    """
+    app = screen.agenteval
+
+    def kept(given: Given | None) -> None:
+        if given is None:
+            return
+        of = "the run" if not given.label.criterion_hash else one_line(criterion_name, 60) or "the criterion"
+        app.say(f"Labelled {of}: {given.label.said}. The run: {given.status.replace('_', ' ')}.")
+        if then is not None:
+            then(given)
+
+    def read() -> tuple[Label, ...]:
+        return tuple(app.session.store.labels([run]))
+
+    def ask(current: tuple[Label, ...]) -> None:
+        app.push_screen(LabelScreen(run, criterion_hash, criterion_name, current), kept)
+
+    screen.ask(read, ask, group="label")
