@@ -40,6 +40,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("back", "app.back", "escape", "back", "Go back to where you came from"),
     Action("help", "app.help", "question_mark,f1", "help", "Show the keys of where you are", footer=90),
     Action("palette", "app.command_palette", "ctrl+p", "commands", "Find any command by name"),
+    Action("jump", "app.jump", "ctrl+o", "jump", "Jump: letters appear on what can be seen; type one to go there"),
+    Action("jump.quick", "app.jump", "semicolon", "jump", "The same, where no text is typed"),
+    Action("notice.go", "app.visit_notice", "ctrl+g", "go there", "Go to what the last notification was about"),
+    Action("notice.list", "app.list_notices", "exclamation_mark", "notices", "List the last notifications"),
     Action("theme", "app.change_theme", "f2", "theme", "Choose a theme, with a live preview"),
     Action("screenshot", "app.save_screen", "f12", "picture", "Save a picture (SVG) of this screen"),
     Action("quit", "app.quit", "q", "quit", "Quit; executions go on by themselves"),
@@ -201,8 +205,17 @@ def bindings(scope: str) -> list[Binding]:
     ]
 
 
-# These must work while a text field has the focus.
-_PRIORITY = {"edit.save", "inspect.save", "inspect.fix", "inspect.revert", "inspect.flips", "inspect.relax"}
+# These must work while a text field has the focus; those of the app over every sheet as well.
+_PRIORITY = {
+    "jump",
+    "notice.go",
+    "edit.save",
+    "inspect.save",
+    "inspect.fix",
+    "inspect.revert",
+    "inspect.flips",
+    "inspect.relax",
+}
 
 _KEY_WORDS = {
     "question_mark": "?",
@@ -213,6 +226,8 @@ _KEY_WORDS = {
     "right_square_bracket": "]",
     "plus": "+",
     "equals_sign": "=",
+    "semicolon": ";",
+    "exclamation_mark": "!",
     "minus": "-",
     "escape": "esc",
     "space": "space",
@@ -231,6 +246,11 @@ def key_word(keys: str) -> str:
     if first[0] == "f" and first[1:].isdigit():
         return first.upper()
     return _KEY_WORDS.get(first, first)
+
+
+def key_of(action: str, keymap: dict[str, str]) -> str:
+    """The key of an action as a person reads it, with the person's own keys."""
+    return key_word(keymap.get(action, BY_ID[action].keys))
 
 
 def footer(scope: str, keymap: dict[str, str], most: int = 8) -> list[tuple[str, str, str]]:

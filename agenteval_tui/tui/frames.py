@@ -1,0 +1,67 @@
+"""The work screens by their names. Each is imported when it is first shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agenteval_tui.tui.screens.frame import FrameScreen
+
+
+def _suites() -> FrameScreen:
+    from agenteval_tui.tui.screens.suites import SuitesScreen
+
+    return SuitesScreen()
+
+
+def _editor() -> FrameScreen:
+    from agenteval_tui.tui.screens.editor import EditorScreen
+
+    return EditorScreen()
+
+
+def _run() -> FrameScreen:
+    from agenteval_tui.tui.screens.run import RunScreen
+
+    return RunScreen()
+
+
+def _inspect() -> FrameScreen:
+    from agenteval_tui.tui.screens.inspect import InspectScreen
+
+    return InspectScreen()
+
+
+def _history() -> FrameScreen:
+    from agenteval_tui.tui.screens.history import HistoryScreen
+
+    return HistoryScreen()
+
+
+def _agents() -> FrameScreen:
+    from agenteval_tui.tui.screens.agents import AgentsScreen
+
+    return AgentsScreen()
+
+
+def _difference() -> FrameScreen:
+    from agenteval_tui.tui.screens.difference import DifferenceScreen
+
+    return DifferenceScreen()
+
+
+def _branches() -> FrameScreen:
+    from agenteval_tui.tui.screens.divergence import DivergenceScreen
+
+    return DivergenceScreen()
+
+
+FACTORIES: dict[str, Callable[[], FrameScreen]] = {
+    "suites": _suites,
+    "editor": _editor,
+    "run": _run,
+    "inspect": _inspect,
+    "history": _history,
+    "agents": _agents,
+    "difference": _difference,
+    "branches": _branches,
+}

@@ -1,0 +1,140 @@
+"""Where the app can go: a screen, and a thing to show on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from textual.screen import ModalScreen
+
+from agenteval_tui.tui.frames import FACTORIES
+from agenteval_tui.tui.outside import Outside
+from agenteval_tui.tui.screens.frame import FrameScreen
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.starters import Starter
+    from agenteval_tui.runs.client import Live
+    from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.tui.notices import Place
+    from agenteval_tui.tui.presenters.run_rows import Expected
+    from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+    from agenteval_tui.tui.screens.difference import DifferenceScreen
+    from agenteval_tui.tui.screens.divergence import DivergenceScreen
+    from agenteval_tui.tui.screens.editor import EditorScreen
+    from agenteval_tui.tui.screens.history import HistoryScreen
+    from agenteval_tui.tui.screens.inspect import InspectScreen
+    from agenteval_tui.tui.screens.run import RunScreen
+    from agenteval_tui.tui.screens.suites import SuitesScreen
+
+
+class Going(Outside):
+    """An app with work screens, one of which is shown; `escape` goes back the way one came."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._trail: list[str] = []
+        self._shown = ""
+
+    def go(self, name: str) -> None:
+        """Show a screen, making it if it was never shown."""
+        if name not in FACTORIES:
+            return
+        # An answer that comes while a sheet (help, a question) lies over the screen: the sheet would be replaced.
+        while isinstance(self.screen, ModalScreen):
+            self.pop_screen()
+        if name == self._shown:
+            return
+        if not self.is_screen_installed(name):
+            self.install_screen(FACTORIES[name](), name)
+        if self._shown:
+            self._trail.append(self._shown)
+            del self._trail[:-20]
+            self.switch_screen(name)
+        else:
+            self.push_screen(name)
+        self._shown = name
+
+    def action_go(self, name: str) -> None:
+        """The key of a screen."""
+        self.go(name)
+
+    async def action_back(self) -> None:
+        """Leave what is open inside the screen, else go to the screen before."""
+        screen = self.screen
+        if isinstance(screen, FrameScreen):
+            if screen.step_back():
+                return
+            if self._trail:
+                name = self._trail.pop()
+                self.switch_screen(name)
+                self._shown = name
+
+    def inspect(
+        self,
+        run_id: str,
+        *,
+        criterion: str = "",
+        runs: Sequence[str] = (),
+        edit: bool = False,
+        at: BlockKey | None = None,
+    ) -> None:
+        """Open a run in the workbench; `runs` are those that next and previous go through, `at` a place in its
+        transcript."""
+        self.go("inspect")
+        screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
+        screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit, at=at)
+
+    def show_difference(self, left: str, right: str) -> None:
+        """Compare two runs step by step."""
+        self.go("difference")
+        screen: DifferenceScreen = self.get_screen("difference")  # type: ignore[assignment]
+        screen.open(left, right)
+
+    def show_divergence(self, run_id: str) -> None:
+        """Show where the repetitions of a run's test part."""
+        self.go("branches")
+        screen: DivergenceScreen = self.get_screen("branches")  # type: ignore[assignment]
+        screen.open(run_id)
+
+    def edit_test(self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None) -> None:
+        """Open a test in the Editor; `starter`: with this criterion added, as an edit that is not saved yet."""
+        self.go("editor")
+        screen: EditorScreen = self.get_screen("editor")  # type: ignore[assignment]
+        screen.open_test(suite, test, criterion=criterion, starter=starter)
+
+    def new_test(self, loaded: LoadedSuite) -> None:
+        """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""
+        from agenteval_tui.tui.screens.new_test import NewTestScreen
+
+        def made(test: str | None) -> None:
+            if test:
+                self.edit_test(loaded.key, test)
+
+        self.push_screen(NewTestScreen(loaded), made)
+
+    def watch_live(self, live: Live, expected: Expected | None = None) -> None:
+        """Show an execution that runs now. `expected`: what its plan said that it takes."""
+        self.go("run")
+        screen: RunScreen = self.get_screen("run")  # type: ignore[assignment]
+        screen.attach(live, expected)
+
+    def show_execution(self, execution: str) -> None:
+        """Show the runs of an execution that is in the history."""
+        self.go("history")
+        screen: HistoryScreen = self.get_screen("history")  # type: ignore[assignment]
+        screen.open_execution(execution)
+
+    def show_test(self, file: str, test: str) -> None:
+        """Show a test on the Suites screen; the suites are read again."""
+        self.go("suites")
+        screen: SuitesScreen = self.get_screen("suites")  # type: ignore[assignment]
+        screen.show_test(file, test)
+
+    def visit(self, place: Place) -> None:
+        """Show what a notice, or a row of a list, is about."""
+        if place.kind == "run":
+            self.inspect(place.ref)
+        elif place.kind == "execution":
+            self.show_execution(place.ref)
+        else:
+            self.show_test(place.ref, place.test)

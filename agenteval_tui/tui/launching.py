@@ -1,0 +1,158 @@
+"""Executions: started, resumed, watched, counted. Each lives in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.going import Going
+from agenteval_tui.tui.lines import Cell
+from agenteval_tui.tui.screens.frame import FrameScreen
+
+if TYPE_CHECKING:
+    from agenteval_tui.runs.client import Live
+    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.tui.screens.trust import Asked
+    from agenteval_tui.tui.session import Session
+
+COUNT_SECONDS = 2.0
+T = TypeVar("T")
+
+
+class Launching(Going):
+    """An app that starts executions and watches them."""
+
+    session: Session
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._executions = 0
+
+    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
+        """Start an execution in its own process and watch it; asks first where it would start programs."""
+        from agenteval_tui.tui.presenters.plan_lines import expected_of
+
+        self._launch(
+            "Running this",
+            lambda trust: self.session.start(paths, replace(options, trust=options.trust or trust)),
+            lambda started: self.watch_live(started[0], expected_of(started[1])),
+        )
+
+    def resume_execution(self, execution: str, limits: PlanOptions | None = None) -> None:
+        """Run what is left of an execution and watch it. Where a limit stopped it, ask for another one first."""
+        from agenteval_tui.tui.screens.resume import ResumeScreen
+
+        if limits is None:
+            screen = self.screen
+            if not isinstance(screen, FrameScreen):
+                return
+
+            def resume(chosen: PlanOptions | None) -> None:
+                if chosen is not None:
+                    self.resume_execution(execution, chosen)
+
+            def then(options: PlanOptions) -> None:
+                if options.max_cost is None and options.max_tokens is None and options.max_seconds is None:
+                    resume(options)
+                else:
+                    self.push_screen(ResumeScreen(options), resume)
+
+            screen.ask(lambda: self.session.limits_of(execution), then, group="start")
+            return
+        self._launch(
+            "Resuming this",
+            lambda trust: self.session.resume(execution, replace(limits, trust=trust)),
+            self.watch_live,
+        )
+
+    def _launch(self, doing: str, start: Callable[[bool], T], then: Callable[[T], None]) -> None:
+        """Call `start(trusted)` in a thread; where it needs trust that is not there, ask for it and call it again."""
+        from agenteval_tui.runs.trusting import NotTrustedError
+        from agenteval_tui.tui.screens.trust import Asked
+
+        screen = self.screen
+        if not isinstance(screen, FrameScreen):
+            return
+
+        def refused(error: AgentevalError) -> None:
+            if not isinstance(error, NotTrustedError):
+                self.say_error(error)
+                return
+            asked = [Asked(need.folder, self.session.why_not(need.folder), need.what) for need in error.needs]
+            self.ask_trust(asked, doing, lambda: screen.ask(lambda: start(True), then, group="start"))
+
+        screen.ask(lambda: start(False), then, group="start", failed=refused)
+
+    def ask_trust(self, asked: Sequence[Asked], doing: str, then: Callable[[], None]) -> None:
+        """Ask whether programs of these folders may run; `then` is called when they may."""
+        from agenteval_tui.tui.screens.trust import TrustScreen
+
+        def answered(answer: str | None) -> None:
+            screen = self.screen
+            if answer == "once":
+                then()
+            elif answer == "trust" and isinstance(screen, FrameScreen):
+                folders = [one.folder for one in asked]
+                screen.ask(lambda: self.session.trust(folders), lambda _: then(), group="trust")
+            elif not answer:
+                self.say("Nothing was run.")
+
+        self.push_screen(TrustScreen(asked, doing), answered)
+
+    def choose_live(self, watched: str = "") -> None:
+        """Choose which of the running executions to watch; the only one at once."""
+        from agenteval_tui.runs.client import live_executions
+        from agenteval_tui.tui.screens.executions import ExecutionsScreen
+
+        screen = self.screen
+        if not isinstance(screen, FrameScreen):
+            return
+
+        def show(live: list[Live]) -> None:
+            if not live:
+                self.say("No execution is running.")
+            elif len(live) == 1:
+                if live[0].execution == watched:
+                    self.say("This is the only execution that runs now.")
+                else:
+                    self.watch_live(live[0])
+            else:
+                by_id = {one.execution: one for one in live}
+
+                def watch(chosen: str | None) -> None:
+                    if chosen:
+                        self.watch_live(by_id[chosen])
+
+                self.push_screen(ExecutionsScreen(live, watched), watch)
+
+        screen.ask(live_executions, show, group="live")
+
+    def count_running(self) -> None:
+        """Look how many executions run now, for the title; while there are some, look again."""
+        self.run_worker(self._count_running(), group="running", exclusive=True, exit_on_error=False)
+
+    async def _count_running(self) -> None:
+        from agenteval_tui.runs.client import live_executions
+
+        while True:
+            self._set_running(len(await asyncio.to_thread(live_executions)))
+            if not self._executions:
+                return
+            await asyncio.sleep(COUNT_SECONDS)
+
+    def _set_running(self, number: int) -> None:
+        if number != self._executions:
+            self._executions = number
+            if isinstance(self.screen, FrameScreen):
+                self.screen.retitle()
+
+    def live_note(self) -> tuple[Cell, ...]:
+        """What the title says of running executions."""
+        if not self._executions:
+            return ()
+        plural = "" if self._executions == 1 else "s"
+        return (("   ", ""), (f"◐ {self._executions} execution{plural} running", "running"))

@@ -1,0 +1,53 @@
+"""What was said to the person, kept for a while, and the places that it was about."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+from agenteval_tui.text.identity import now_ms
+
+MOST = 100  # notices that are kept
+
+Kind = Literal["suite", "test", "run", "execution"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Something that the app can show: `ref` is its id, of a suite its key, and of a test `test` within that suite."""
+
+    kind: Kind
+    ref: str
+    test: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing that was said, when, and what it was about (None: nothing that can be gone to)."""
+
+    text: str
+    severity: str
+    at_ms: int
+    place: Place | None = None
+
+
+class Notices:
+    """The last notices, newest first."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Notice] = deque(maxlen=MOST)
+
+    def add(self, text: str, severity: str, place: Place | None) -> None:
+        """Keep one. What was said right before, word for word, is kept once: the newer time counts."""
+        if self._kept and (self._kept[0].text, self._kept[0].place) == (text, place):
+            self._kept.popleft()
+        self._kept.appendleft(Notice(text, severity, now_ms(), place))
+
+    def all(self) -> tuple[Notice, ...]:
+        """What is kept, newest first."""
+        return tuple(self._kept)
+
+    def last_place(self) -> Place | None:
+        """What the newest notice that is about something was about."""
+        return next((one.place for one in self._kept if one.place is not None), None)
