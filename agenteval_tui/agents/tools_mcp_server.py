@@ -17,6 +17,7 @@ from agenteval_tui.agents.programs.words import how_it_ended, last_words, storab
 from agenteval_tui.agents.shop.tools import ToolOutcome
 from agenteval_tui.agents.tools_command import LONGEST
 from agenteval_tui.agents.tools_entries import McpServerOptions
+from agenteval_tui.suites.environment import key_from
 from agenteval_tui.text.problems import AgentevalError
 
 _MOST_PAGES = 100
@@ -54,7 +55,7 @@ class McpServer:
         self._options = options
         self._folder = folder
         self._env = env
-        self._key = env.get(options.api_key_env, "").strip() if options.api_key_env else ""
+        self._key = ""
         self._client: Any = None
         self._program: Program | None = None
         self._specs: list[ToolSpec] = []
@@ -169,10 +170,13 @@ class McpServer:
         from mcp.client.streamable_http import streamable_http_client
 
         named = self._options.api_key_env
-        if named and not self._key:
-            raise AgentevalError(
-                f"the environment variable {named} is not set", mend=f"set {named} to the server's key"
-            )
+        if named:
+            # The keyring may have to ask somebody: nobody else waits for that.
+            self._key = await asyncio.to_thread(key_from, named, self._env) or ""
+            if not self._key:
+                raise AgentevalError(
+                    f"the environment variable {named} is not set", mend=f"set {named} to the server's key"
+                )
         headers = dict(self._options.headers)
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scripted import Answer, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentSetup
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.agents.server_access import NoKeyError, key_of
+from agenteval_tui.agents.tools_entries import McpServerOptions
+from agenteval_tui.agents.tools_mcp_server import McpServer
 from agenteval_tui.suites import environment
 from agenteval_tui.suites.environment import key_from
 from agenteval_tui.text.problems import AgentevalError
@@ -92,3 +95,14 @@ def test_an_agents_key_comes_from_the_keyring(memory: Memory) -> None:
     memory.error = errors.KeyringLocked()
     with pytest.raises(NoKeyError, match="THIRD can't be read from the keyring"):
         key_of(AgentSetup("a", {}, Path()), "THIRD")
+
+
+async def test_a_tool_servers_key_comes_from_the_keyring(memory: Memory, tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    keyring.set_password("agenteval", "TOOLS_KEY", "from-the-keyring")
+    async with ScriptedServer(lambda asked: Answer(401, f"bad key {asked.headers['authorization']}")) as server:
+        options = McpServerOptions(url=f"{server.url}/mcp", api_key_env="TOOLS_KEY")
+        with pytest.raises(AgentevalError) as caught:
+            await McpServer("tools", options, tmp_path, {}).start()
+    assert {one.headers["authorization"] for one in server.requests} == {"Bearer from-the-keyring"}
+    assert "from-the-keyring" not in str(caught.value)
