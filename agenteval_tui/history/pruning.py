@@ -1,0 +1,179 @@
+"""What of the history may go: by age, by count per test. Never a baseline, a labelled run, one in quarantine, an
+example of a triage decision, or what runs now."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.history.baselines import KEPT_RUNS
+from agenteval_tui.history.removal import Progress, Removed, remove_runs, running_executions
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+DAY_MS = 86_400_000
+_UNENDED = "('queued', 'running', 'grading')"
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """What is to go. Of both, a run goes only when it is older *and* not among the newest `keep` of its test.
+
+    `before_ms`: runs that began before this moment (imported ones: came in before it). `keep`: the newest runs of each
+    test stay; cancelled ones are not counted. What was never run goes by age alone.
+    """
+
+    before_ms: int | None = None
+    keep: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """What would go: rowids of runs, and of executions that hold no run at all.
+
+    `executions` counts those that would go, `of_runs` and `of_executions` what there is. `kept` counts what is old or
+    many enough to go and stays all the same, by reason: running, baseline, labelled, quarantine, triage.
+    `bytes` is about what it takes in the file.
+    """
+
+    runs: array[int]
+    empty: array[int]
+    executions: int
+    of_runs: int
+    of_executions: int
+    kept: Mapping[str, int]
+    bytes: int
+
+
+def prunable(store: Store, wanted: Pruning) -> Prunable:
+    """Look what would go; changes nothing. Raises AgentevalError when `wanted` names no limit."""
+    if wanted.before_ms is None and wanted.keep is None:
+        raise AgentevalError(
+            "say what is to go", mend="by age (--older-than 90d), by count per test (--keep 100), both"
+        )
+    return store.read(lambda c: _look(c, wanted))
+
+
+def prune(store: Store, found: Prunable, on_progress: Progress | None = None) -> Removed:
+    """Remove what `prunable` found, as far as nobody has labelled it, made it a baseline or resumed it since. Blocks."""
+    return remove_runs(
+        store, found.runs, executions=found.empty, unless=f"({_protected()}) != ''", on_progress=on_progress
+    )
+
+
+def protection(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[str, int]:
+    """How many of these runs (rowids) are of worth beyond themselves, by reason: for whoever wants to delete them."""
+    counted: Counter[str] = Counter()
+    for start in range(0, len(runs), 400):
+        chunk = list(runs[start : start + 400])
+        counted.update(
+            dict(
+                connection.execute(
+                    f"SELECT {_protected()} AS reason, count(*) FROM runs WHERE id IN ({','.join('?' * len(chunk))})"
+                    " GROUP BY reason",
+                    chunk,
+                ).fetchall()
+            )
+        )
+    return {why: number for why, number in counted.items() if why}
+
+
+def _protected() -> str:
+    """SQL: why a row of `runs` stays; '' when nothing keeps it."""
+    return (
+        f"CASE WHEN runs.id IN ({KEPT_RUNS}) THEN 'baseline'"
+        " WHEN EXISTS (SELECT 1 FROM labels WHERE labels.run = runs.id) THEN 'labelled'"
+        f" WHEN runs.test IN (SELECT test FROM quarantines WHERE until_ms IS NULL OR until_ms > {now_ms()})"
+        " THEN 'quarantine'"
+        " WHEN runs.uid IN (SELECT one.value FROM triage, json_tree(triage.context) AS one WHERE json_valid(triage.context)"
+        " AND one.type = 'text')"
+        " THEN 'triage' ELSE '' END"
+    )
+
+
+def _look(connection: sqlite3.Connection, wanted: Pruning) -> Prunable:
+    conditions: list[str] = []
+    values: list[float] = []
+    if wanted.before_ms is not None:
+        conditions.append("coalesce(i.at_ms, runs.started_ms, e.started_ms) < ?")
+        values.append(wanted.before_ms)
+    if wanted.keep is not None:
+        # `newer`: runs of the test with an outcome that are as new or newer. One without an outcome is not counted.
+        by_count = f"CASE WHEN runs.status IN {_UNENDED} THEN ? WHEN runs.status = 'cancelled' THEN newer >= ?"
+        conditions.append(f"{by_count} ELSE newer > ? END")
+        values += [int(wanted.before_ms is not None), wanted.keep, wanted.keep]
+    ranked = (
+        "ranked AS (SELECT id, sum(status NOT IN ('queued', 'running', 'grading', 'cancelled')) OVER"
+        " (PARTITION BY test ORDER BY id DESC ROWS UNBOUNDED PRECEDING) AS newer FROM runs)"
+    )
+    busy = running_executions(connection)
+    rows = connection.execute(
+        f"WITH {ranked} SELECT runs.id, runs.execution, CASE WHEN runs.execution IN (SELECT value FROM json_each(?))"
+        f" THEN 'running' ELSE {_protected()} END FROM runs JOIN ranked ON ranked.id = runs.id"
+        " JOIN executions e ON e.id = runs.execution"
+        " LEFT JOIN (SELECT execution, max(at_ms) AS at_ms FROM imports GROUP BY execution) i"
+        f" ON i.execution = runs.execution WHERE {' AND '.join(conditions)} ORDER BY runs.id",
+        [json.dumps(busy), *values],
+    ).fetchall()
+    going = array("q", [run for run, _, why in rows if not why])
+    leaving = Counter(execution for _, execution, why in rows if not why)
+    whole = dict(connection.execute("SELECT execution, count(*) FROM runs GROUP BY execution").fetchall())
+    empty = _empty(connection, wanted, busy)
+    return Prunable(
+        runs=going,
+        empty=empty,
+        executions=len(empty) + sum(whole[execution] == number for execution, number in leaving.items()),
+        of_runs=sum(whole.values()),
+        of_executions=int(connection.execute("SELECT count(*) FROM executions").fetchone()[0]),
+        kept=dict(Counter(why for _, _, why in rows if why).most_common()),
+        bytes=_bytes(connection, going, sum(whole.values())),
+    )
+
+
+def _empty(connection: sqlite3.Connection, wanted: Pruning, busy: Sequence[int]) -> array[int]:
+    """Executions without a run that began before the limit."""
+    if wanted.before_ms is None:
+        return array("q")
+    rows = connection.execute(
+        "SELECT id FROM executions WHERE started_ms < ? AND NOT EXISTS"
+        " (SELECT 1 FROM runs WHERE runs.execution = executions.id)",
+        (wanted.before_ms,),
+    ).fetchall()
+    return array("q", [row[0] for row in rows if row[0] not in busy])
+
+
+def _bytes(connection: sqlite3.Connection, going: array[int], number: int) -> int:
+    """About what runs take: their transcripts (those that no other run has) and results, and a share of the rest."""
+    if not going:
+        return 0
+    gone = "gone(id) AS (SELECT value FROM json_each(?))"
+    listed = json.dumps(going.tolist())
+    own = connection.execute(
+        f"WITH {gone} SELECT coalesce(sum(length(data)), 0) FROM transcripts WHERE id IN"
+        " (SELECT transcript FROM runs WHERE id IN (SELECT id FROM gone))"
+        " AND id NOT IN (SELECT transcript FROM runs WHERE transcript IS NOT NULL AND id NOT IN (SELECT id FROM gone))",
+        (listed,),
+    ).fetchone()[0]
+    own += connection.execute(
+        f"WITH {gone} SELECT coalesce(sum(length(data)), 0) FROM evidence WHERE run IN (SELECT id FROM gone)", (listed,)
+    ).fetchone()[0]
+    blobs = connection.execute(
+        "SELECT (SELECT coalesce(sum(length(data)), 0) FROM transcripts)"
+        " + (SELECT coalesce(sum(length(data)), 0) FROM evidence)"
+    ).fetchone()[0]
+    pages, free, size = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    rest = max((pages - free) * size - blobs, 0)
+    return int(own + rest * len(going) / max(number, 1))
