@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from agenteval_tui.grading.causes import signatures
 from agenteval_tui.history.blobs import (
     clean,
     json_text,
@@ -73,9 +74,10 @@ class End:
     evidence: bytes = b""
     document: tuple[str, str, str] = ("", "", "")
     calls: list[tuple[Any, ...]] = field(default_factory=list)
+    causes: Sequence[str | None] = ()
 
     def prepare(self) -> None:
-        """Encode and compress."""
+        """Encode and compress; say why it failed, where it did."""
         ended = self.ended
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
@@ -83,6 +85,8 @@ class End:
         self.hash, self.transcript = pack_transcript(transcript)
         self.evidence = pack_results(ended.results) if ended.results else b""
         self.document = search_document(transcript, "")
+        error = transcript.error
+        self.causes = signatures(ended.status, ended.results, None if error is None else (error.kind, error.message))
         self.calls = [
             (
                 position,
@@ -150,10 +154,11 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
         )
         if ended.failed_attempts:
             keep_attempts(connection, totals, execution, run, ended.failed_attempts)
-        for position, one in enumerate(ended.results):
+        for position, (one, cause) in enumerate(zip(ended.results, end.causes, strict=True)):
             criterion = criteria.get(one.criterion_hash)
+            name, source = clean(one.criterion), clean(one.source)
             results.append(
-                (run, position, criterion, clean(one.criterion), one.outcome.value, one.score, clean(one.source))
+                (run, position, criterion, name, one.outcome.value, one.score, source, cause and clean(cause))
             )
         if ended.results:
             evidence.append((run, end.evidence))
@@ -170,7 +175,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
     write_rows(connection, _UPDATE_RUNS, updates)
     write_rows(
         connection,
-        "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source) {rows}",
+        "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source, cause) {rows}",
         results,
     )
     write_rows(connection, "INSERT INTO evidence (run, data) {rows}", evidence)
@@ -305,5 +310,8 @@ def stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str,
     ).fetchone()
     if found is None:
         return None
-    prompt, answer, tools = search_document(unpack_transcript(found[0]), "")
+    try:
+        prompt, answer, tools = search_document(unpack_transcript(found[0]), "")
+    except ValueError:  # broken bytes: a word that is still in the index finds a row that is gone, and lists leave it out
+        return None
     return prompt or planned_prompt(connection, found[1]), answer, tools

@@ -1,0 +1,106 @@
+"""A cause in words: one line that says what is wrong, as far as it is the same in every run."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from agenteval_tui.grading.words import nth
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.causes import Cause
+
+_EXTRACTION = {
+    "empty answer": "the final answer is empty",
+    "no code block": "the code block that was asked for is not in the answer",
+    "code block not closed": "the answer's code block is never closed",
+    "no match": "the pattern finds nothing in the answer",
+    "no JSON": "the answer is no JSON",
+    "nothing at the path": "the path finds nothing in the JSON",
+    "tool not called": "the tool whose result is looked at was not called",
+    "no list in the result": "the tool's result holds no list",
+}
+_TEXT = {
+    "equals": "the text is another one",
+    "equals_ignore_case": "the text is another one",
+    "contains": "a text is missing",
+    "contains_ignore_case": "a text is missing",
+    "contains_any": "none of the texts is there",
+    "starts_with": "the text begins otherwise",
+    "starts_with_any": "the text begins otherwise",
+    "ends_with": "the text ends otherwise",
+    "ends_with_any": "the text ends otherwise",
+}
+_LISTS = {
+    "contains_all": "text of contains_all is missing",
+    "not_contains_any": "forbidden text is there",
+    "keywords": "keyword is missing",
+    "secrets": "secret is in the text",
+}
+_PLACE = re.compile(r"^(\w+)\[(\d+)\]$")
+
+
+def words_of(cause: Cause) -> str:
+    """What is wrong, without the criterion's name."""
+    if cause.kind == "agent":
+        return f"the agent failed ({cause.condition.replace('_', ' ')}): {cause.way or 'no reason given'}"
+    if cause.kind == "threshold":
+        return "the score is below the test's threshold; this has the lowest"
+    if cause.kind == "error":
+        return f"{cause.metric or 'the check'} can't be made: {cause.way or 'no reason given'}"
+    if cause.condition.startswith("verdict of "):
+        return f"failed, says {cause.condition.removeprefix('verdict of ')}"
+    if cause.condition == "negate":
+        return f"{cause.metric or 'everything'} holds, and must not"
+    if cause.metric in ("", "extraction"):
+        return _EXTRACTION.get(cause.way, cause.way) or "the score is too low"
+    special = {"ToolCheck": _tools, "Trajectory": _tools, "Json": _json, "Classification": _label}.get(cause.metric)
+    return special(cause) if special is not None else f"{cause.metric}: {_condition(cause)}"
+
+
+def _condition(cause: Cause) -> str:
+    place = _PLACE.match(cause.condition)
+    if place and place[1] in _LISTS:
+        return f"the {nth(int(place[2]) + 1)} {_LISTS[place[1]]}"
+    said = _TEXT.get(cause.condition) if cause.metric == "TextMatch" else None
+    if said:
+        return said
+    plain = {"pattern": "the pattern is not found", "not": "the pattern is found", "score": "the score is too low"}
+    said = plain.get(cause.condition, f"{cause.condition} does not hold")
+    return f"{said}: {cause.way}" if cause.way else said
+
+
+def _tools(cause: Cause) -> str:
+    about, way = cause.about, cause.way
+    if not about:
+        return {
+            "called": "a tool was called, and none may be",
+            "never called": "none of the expected tools was called",
+            "not expected": "more calls than expected",
+        }.get(way, f"{cause.metric}: {cause.condition} does not hold")
+    if cause.condition == "forbidden_tools" or (cause.condition == "calls" and way == "called"):
+        return f"{about} was called, and must not be"
+    if cause.condition == "usage" and way == "called another number of times":
+        return f"{about} was called another number of times"
+    if way == "never called":
+        return f"{about} was never called"
+    if way == "at another place":
+        return f"{about} was called, but at another place"
+    if way == "not expected" and cause.condition == "calls":
+        return f"{about} was called, which is not expected"
+    return (
+        f"the arguments of {about}: {way}" if way != "other arguments" else f"{about} was called with other arguments"
+    )
+
+
+def _json(cause: Cause) -> str:
+    if cause.condition == "parses":
+        return "the value is no JSON"
+    rule = {"schema": " (schema)", "equals": " (equals)"}.get(cause.condition, "")
+    if cause.way == "missing":
+        return f"{cause.about} is missing in the JSON{rule}"
+    return f"{cause.about or 'the JSON'}: {cause.way}{rule}"
+
+
+def _label(cause: Cause) -> str:
+    return f"{cause.about or 'the label'}: {cause.way}"

@@ -1,0 +1,169 @@
+"""The cause of a failure: a signature that is the same wherever the same thing is wrong in the same way.
+
+A failed criterion result has one cause, that of its first missed condition: the criterion's name and prototype class,
+the metric's type, the condition, what it is about (a tool, an argument, a missing key) and how it was missed. What was
+found, where, and how near it was is in no cause; neither is the criterion's hash, nor the test: an edit of the
+criterion and another test leave the cause what it is. A run whose agent failed has a cause of its own, by the kind of
+the error and its message without numbers, ids, addresses and quoted values.
+
+Signatures are kept in histories and decisions are made about them: changing how one is made makes those decisions
+speak of nothing. `tests/grading/test_causes.py` holds them fast.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from agenteval_tui.grading.cause_ways import cut, extraction_way, normalised, way_of
+from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
+
+Kind = Literal["failed", "error", "agent", "threshold"]
+"""`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
+criterion passed, and the score is below the test's `pass_threshold`."""
+_KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold")
+_ID = 10
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What is wrong, and in which way. Of an agent's error `condition` is the kind and `way` the message."""
+
+    kind: Kind
+    criterion: str = ""
+    prototype: str = ""
+    metric: str = ""
+    condition: str = ""
+    about: str = ""
+    way: str = ""
+
+    @property
+    def signature(self) -> str:
+        """The text that is stored and compared: a JSON array."""
+        parts = [self.kind, self.criterion, self.prototype, self.metric, self.condition, self.about, self.way]
+        while parts and not parts[-1]:
+            parts.pop()
+        return _encode(parts)
+
+    @property
+    def id(self) -> str:
+        """Ten hexadecimal digits of the signature's hash: its name for people."""
+        return cause_id(self.signature)
+
+    @property
+    def words(self) -> str:
+        """What is wrong, without the criterion's name: `get_order was never called`."""
+        from agenteval_tui.grading.cause_words import words_of
+
+        return words_of(self)
+
+    @property
+    def title(self) -> str:
+        """One line: `Looks it up: get_order was never called`."""
+        return f"{self.criterion}: {self.words}" if self.criterion else self.words
+
+
+def cause_from(signature: str) -> Cause:
+    """The cause that a signature was made of. Raises ValueError for anything else."""
+    try:
+        parts = json.loads(signature)
+        if not isinstance(parts, list) or not all(isinstance(one, str) for one in parts) or parts[0] not in _KINDS:
+            raise ValueError
+        return Cause(*parts)
+    except (ValueError, TypeError, IndexError):
+        raise ValueError(f"this is no signature of a cause: {signature[:80]!r}") from None
+
+
+@lru_cache(maxsize=4096)
+def cause_id(signature: str) -> str:
+    """The short name of a signature."""
+    return hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()[:_ID]
+
+
+def cause_of(result: CriterionResult) -> Cause | None:
+    """The cause of a result that failed or is an error; None for any other."""
+    name, prototype = cut(result.criterion), result.prototype_class
+    if result.outcome is Outcome.ERROR:
+        broken = next((one for one in result.metrics if one.outcome is Outcome.ERROR), None)
+        if broken is None:
+            return Cause("error", name, prototype, way=normalised(result.reason))
+        return Cause("error", name, prototype, broken.type, way=normalised(broken.reason))
+    if result.outcome is not Outcome.FAILED:
+        return None
+    if result.source:
+        return Cause("failed", name, condition="verdict of " + cut(result.source))
+    if result.negate:
+        types = ", ".join(dict.fromkeys(one.type for one in result.metrics if not one.neutral))
+        return Cause("failed", name, prototype, cut(types), "negate")
+    for metric in result.metrics:
+        if metric.outcome is Outcome.FAILED:
+            return _of_metric(result, metric, name)
+    return Cause("failed", name, prototype, condition="score")
+
+
+def _of_metric(result: CriterionResult, metric: MetricResult, name: str) -> Cause:
+    prototype = result.prototype_class
+    if metric.type == "extraction":
+        return Cause("failed", name, prototype, "extraction", way=extraction_way(metric.reason))
+    if result.value == "" and prototype == "TextResponse":
+        # Whatever was looked for: nothing was there to look in.
+        return Cause("failed", name, prototype, way="empty answer")
+    missed = [one for one in metric.evidence if one.passed is False]
+    if not missed:
+        return Cause("failed", name, prototype, metric.type, "score")
+    line = missed[0]
+    if metric.type == "Python" and len(missed) > 1:
+        line = missed[1]  # the function's own conditions say more than that it said no
+    condition, about, way = way_of(metric.type, line)
+    return Cause("failed", name, prototype, metric.type, condition, about, way)
+
+
+def agent_cause(kind: str, message: str) -> Cause:
+    """The cause of a run whose agent did not finish."""
+    return Cause("agent", condition=cut(kind) or "unknown", way=_message(message))
+
+
+@lru_cache(maxsize=1024)
+def _message(message: str) -> str:
+    return normalised(message)
+
+
+def signatures(
+    status: str, results: Sequence[CriterionResult], error: tuple[str, str] | None = None
+) -> list[str | None]:
+    """For each result of a run its signature, as it is stored: None where nothing failed, "" where what failed did not
+    decide (a warning).
+
+    `error`: kind and message, of a run whose agent did not finish: its first result stands for it. So does the result
+    with the lowest score where only the test's threshold was missed.
+    """
+    if status == "cancelled":
+        return [None] * len(results)
+    if error is not None:
+        made: list[str | None] = [None] * len(results)
+        if made:
+            made[0] = agent_cause(*error).signature
+        return made
+    if status == "passed" and all(one.outcome is Outcome.PASSED for one in results):
+        return [None] * len(results)
+    made = [_signature(one) for one in results]
+    if status == "failed" and not any(made):
+        scored = [number for number, one in enumerate(results) if one.score is not None]
+        if scored:
+            lowest = min(scored, key=lambda number: results[number].score or 0.0)
+            made[lowest] = Cause("threshold", cut(results[lowest].criterion)).signature
+    return made
+
+
+def _signature(result: CriterionResult) -> str | None:
+    if result.outcome not in (Outcome.FAILED, Outcome.ERROR):
+        return None
+    if result.severity != "error":
+        return ""
+    cause = cause_of(result)
+    return None if cause is None else cause.signature
