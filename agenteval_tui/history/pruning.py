@@ -65,7 +65,7 @@ def prunable(store: Store, wanted: Pruning) -> Prunable:
 
 
 def prune(store: Store, found: Prunable, on_progress: Progress | None = None) -> Removed:
-    """Remove what `prunable` found, as far as nobody has labelled it, made it a baseline or resumed it since. Blocks."""
+    """Remove what `prunable` found, but for what was labelled, made a baseline or resumed since. Blocks."""
     return remove_runs(
         store, found.runs, executions=found.empty, unless=f"({_protected()}) != ''", on_progress=on_progress
     )
@@ -95,9 +95,8 @@ def _protected() -> str:
         " WHEN EXISTS (SELECT 1 FROM labels WHERE labels.run = runs.id) THEN 'labelled'"
         f" WHEN runs.test IN (SELECT test FROM quarantines WHERE until_ms IS NULL OR until_ms > {now_ms()})"
         " THEN 'quarantine'"
-        " WHEN runs.uid IN (SELECT one.value FROM triage, json_tree(triage.context) AS one WHERE json_valid(triage.context)"
-        " AND one.type = 'text')"
-        " THEN 'triage' ELSE '' END"
+        " WHEN runs.uid IN (SELECT one.value FROM triage, json_tree(triage.context) AS one"
+        " WHERE json_valid(triage.context) AND one.type = 'text') THEN 'triage' ELSE '' END"
     )
 
 

@@ -104,7 +104,7 @@ class _Remove:
         busy = set(running_executions(connection))
         rows = [row for row in self._rows(connection) if row[1] not in busy]
         runs = [row[0] for row in rows]
-        attempts = _spent_by_attempts(connection, runs)
+        attempts = spent_by_attempts(connection, runs)
         for run, execution, test, status, cached, *spent, _ in rows:
             if status in TOTAL_OF:
                 withdraw(connection, totals, run, execution, test, status, () if cached else spent)
@@ -144,7 +144,7 @@ class _Remove:
         ).fetchall()
 
 
-def _spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, list[tuple[str, float]]]:
+def spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, list[tuple[str, float]]]:
     """What failed attempts of these runs put into the totals, by run."""
     if not runs:
         return {}

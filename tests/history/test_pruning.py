@@ -66,10 +66,10 @@ def assert_sound(store: Store) -> None:
     assert copy.execute("SELECT id, ended FROM tests").fetchall() == tests
     runs = {row[0] for row in copy.execute("SELECT id FROM runs")}
     for table in ("criterion_results", "evidence", "failed_attempts", "labels", "run_replies"):
-        assert {row[0] for row in copy.execute(f"SELECT run FROM {table}")} <= runs, table  # noqa: S608
+        assert {row[0] for row in copy.execute(f"SELECT run FROM {table}")} <= runs, table
     for table, column in (("plans", "plan"), ("tasks", "task"), ("transcripts", "transcript")):
-        named = {row[0] for row in copy.execute(f"SELECT {column} FROM runs")}  # noqa: S608
-        assert {row[0] for row in copy.execute(f"SELECT id FROM {table}")} <= named, table  # noqa: S608
+        named = {row[0] for row in copy.execute(f"SELECT {column} FROM runs")}
+        assert {row[0] for row in copy.execute(f"SELECT id FROM {table}")} <= named, table
     assert len(store.run_ids(RunFilter(text="word"))) == len(runs)
     assert copy.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     copy.close()
