@@ -36,7 +36,8 @@ TABLES = (
 )
 SEEN = (
     "SELECT e.uid, e.status, e.message, e.runs, e.passed, e.failed, e.cancelled, e.input_tokens, e.cost, r.uid,"
-    " r.status, r.score, s.key, t.test_id, t.ended, r.output_head FROM executions e LEFT JOIN runs r ON r.execution = e.id"
+    " r.status, r.score, s.key, t.test_id, t.ended, r.output_head FROM executions e"
+    " LEFT JOIN runs r ON r.execution = e.id"
     " LEFT JOIN tests t ON t.id = r.test LEFT JOIN suites s ON s.id = t.suite ORDER BY e.uid, r.uid"
 )
 
