@@ -29,10 +29,10 @@ def student_t_quantile(probability: float, degrees: int) -> float:
 
 
 def _t_tails(t: float, degrees: int) -> float:
-    return _incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
+    return incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t))
 
 
-def _incomplete_beta(a: float, b: float, x: float) -> float:
+def incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularised incomplete beta function I_x(a, b), by Lentz's continued fraction.
 
     Source: NIST Digital Library of Mathematical Functions, 8.17.22.
@@ -40,7 +40,7 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(b, a, 1 - x)
+        return 1 - incomplete_beta(b, a, 1 - x)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     tiny = 1e-300
     c, d = 1.0, 1 / _off_zero(1 - (a + b) * x / (a + 1), tiny)

@@ -1,0 +1,323 @@
+"""Two sides compared, by test and criterion, and all together; regressions first.
+
+A *case* is a test, or a row of its dataset, in one variation. The k-th repetition of a case on the left goes with the
+k-th on the right: repetitions are interchangeable, so any pairing that does not look at outcomes is as good. Where one
+side is another variation or another agent, variations are not told apart. Errors are no verdicts, and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.comparison_model import (
+    ORDER,
+    Comparison,
+    CriterionChange,
+    Side,
+    State,
+    Tally,
+    TestChange,
+    TestKey,
+    state_of,
+)
+from agenteval_tui.analysis.comparison_overall import overall
+from agenteval_tui.analysis.paired import sign_flip
+from agenteval_tui.analysis.statistics import fisher_exact, mcnemar_exact, mean, paired_counts
+from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, criteria_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.quarantines import Quarantined
+    from agenteval_tui.history.store import Store
+
+Case = tuple[str, str, str, int]
+Runs = dict[Case, list[ComparedRun]]
+MOST_PAIRS = 50
+"""Pairs of runs that flipped which a test keeps, for attribution."""
+_DECIDED = ("passed", "failed")
+
+
+def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None = None, seed: int = 0) -> Comparison:
+    """Compare two sides of the history; `seed` is that of the bootstrap. No transcript is read."""
+    results = [
+        _results(store.read(lambda c, s=side: list(criteria_of(c, [r.rowid for r in s.runs])))) for side in (a, b)
+    ]
+    return compare_runs(a, b, results[0], results[1], quarantined=quarantined, seed=seed)
+
+
+Results = Mapping[int, Sequence[ComparedCriterion]]
+"""What the criteria said, by the run's row number."""
+
+
+def compare_runs(
+    a: Side,
+    b: Side,
+    results_a: Results,
+    results_b: Results,
+    *,
+    quarantined: Quarantined | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """The same of what was read already."""
+    by_variation = not _other_variations(a, b)
+    renamed, notes = _moved_suites(a, b)
+    sides: tuple[Runs, Runs] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
+    tests: list[TestChange] = []
+    grouped: dict[TestKey, list[Case]] = {}
+    for case in (*sides[1], *sides[0]):
+        cases = grouped.setdefault(case[:3], [])
+        if case not in cases[-1:]:
+            cases.append(case)
+    for key, cases in grouped.items():
+        tests.append(_test(key, list(dict.fromkeys(cases)), sides, (results_a, results_b), quarantined, seed))
+    # Within a state what changed most comes first, then as the tests were run.
+    ranked = sorted(tests, key=lambda one: (ORDER.index(one.state), -_weight(one)))
+    if not by_variation:
+        notes.append("variations are not told apart: the sides are different ones")
+    known = {run.id: run for side in (a, b) for run in side.runs}
+    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, tuple(notes), known)
+
+
+def _results(found: Iterable[ComparedCriterion]) -> Results:
+    by_run: dict[int, list[ComparedCriterion]] = {}
+    for one in found:
+        by_run.setdefault(one.run, []).append(one)
+    return by_run
+
+
+def _other_variations(a: Side, b: Side) -> bool:
+    """Whether the sides are told apart by agent or variation, so that variations can't be matched by their names."""
+    if {"agent", "variation"} & {a.kind, b.kind}:
+        return True
+    names = [{run.variation for run in side.runs} for side in (a, b)]
+    return bool(names[0] and names[1]) and not names[0] & names[1]
+
+
+def _moved_suites(a: Side, b: Side) -> tuple[dict[str, str], list[str]]:
+    """The left side's suites whose file lies elsewhere on the right: by name, where that says it without doubt."""
+    keys = [{run.suite_key: run.suite_name for run in side.runs} for side in (a, b)]
+    renamed: dict[str, str] = {}
+    for key, name in keys[0].items():
+        found = [other for other, called in keys[1].items() if called == name and other not in keys[0]]
+        alike = [one for one, called in keys[0].items() if called == name]
+        if key not in keys[1] and len(found) == 1 and len(alike) == 1:
+            renamed[key] = found[0]
+    return renamed, [f"suite {keys[0][key]}: {key} is compared with {other}" for key, other in renamed.items()]
+
+
+def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[str, str]) -> Runs:
+    found: Runs = {}
+    for run in runs:
+        variation = run.variation if by_variation else ""
+        key = (renamed.get(run.suite_key, run.suite_key), run.test_id, variation, run.row)
+        found.setdefault(key, []).append(run)
+    for listed in found.values():
+        listed.sort(key=lambda run: (run.variation, run.repetition, run.rowid))
+    return found
+
+
+def _test(
+    key: TestKey,
+    cases: Sequence[Case],
+    sides: tuple[Runs, Runs],
+    results: tuple[Results, Results],
+    quarantined: Quarantined | None,
+    seed: int,
+) -> TestChange:
+    both = [case for case in cases if case in sides[0] and case in sides[1]]
+    runs: list[list[ComparedRun]] = []
+    for side in sides:
+        # Rows that only one side has are no change of the test; where no row is shared all of them are shown.
+        runs.append([run for case in (both or cases) for run in side.get(case, ())])
+    first = (runs[1] or runs[0])[0]
+    tallies = [tally(side) if side else None for side in runs]
+    differences = _differences(both, sides, lambda run: float(run.status == "passed"))
+    difference = mean(differences)
+    scores = _differences(both, sides, lambda run: run.score)
+    criteria = _criteria(runs, results)
+    state = _state(tallies, difference, mean(scores), criteria)
+    flipped = _flipped(both, sides, worse=state == "regression") if state in ("regression", "improvement") else ()
+    held = quarantined.test(*key[:2]) if quarantined is not None else None
+    return TestChange(
+        suite_key=key[0],
+        suite=first.suite_name,
+        test=first.test_id,
+        name=first.test_name,
+        variation=key[2],
+        state=state,
+        cases=len(both) or len(cases),
+        was=tallies[0],
+        now=tallies[1],
+        difference=difference,
+        score=mean(scores),
+        p_value=_p_value(both, sides, differences, seed),
+        criteria=criteria,
+        pair=flipped[0] if flipped else _any_pair(both, sides),
+        pairs=flipped,
+        quarantine=(held.reason or "in quarantine") if held is not None else "",
+    )
+
+
+def tally(runs: Sequence[ComparedRun]) -> Tally:
+    """The figures of some runs."""
+    decided = [run for run in runs if run.status in _DECIDED]
+    paid = [run for run in runs if not run.cached]
+    return Tally(
+        runs=len(runs),
+        n=len(decided),
+        passed=sum(run.status == "passed" for run in decided),
+        errors=sum(run.status == "error" for run in runs),
+        score=mean([run.score for run in decided if run.score is not None]),
+        latency_ms=mean([run.duration_ms for run in paid if run.duration_ms is not None]),
+        tokens=mean([run.tokens for run in paid if run.tokens is not None]),
+        cost=mean([run.cost for run in paid if run.cost is not None]),
+    )
+
+
+def _state(
+    tallies: Sequence[Tally | None],
+    difference: float | None,
+    score: float | None,
+    criteria: Sequence[CriterionChange],
+) -> State:
+    was, now = tallies
+    if was is None or now is None:
+        return "added" if was is None else "removed"
+    if difference is None:
+        return "undecided"
+    if abs(difference) > 1e-9:
+        return "regression" if difference < 0 else "improvement"
+    from agenteval_tui.analysis.changes import LEAST_CHANGE
+
+    if score is not None and abs(score) > LEAST_CHANGE + 1e-12:
+        return "score"
+    return "criteria" if any(one.state != "same" or one.edited for one in criteria) else "same"
+
+
+def _weight(one: TestChange) -> float:
+    return abs(one.difference or 0.0) or abs(one.score or 0.0)
+
+
+def _value(runs: Sequence[ComparedRun], value: Callable[[ComparedRun], float | None]) -> float | None:
+    return mean([found for run in runs if run.status in _DECIDED and (found := value(run)) is not None])
+
+
+def _differences(
+    cases: Sequence[Case], sides: tuple[Runs, Runs], value: Callable[[ComparedRun], float | None]
+) -> list[float]:
+    """Now minus was of each case that was decided on both sides."""
+    found = []
+    for case in cases:
+        was, now = _value(sides[0][case], value), _value(sides[1][case], value)
+        if was is not None and now is not None:
+            found.append(now - was)
+    return found
+
+
+def _p_value(cases: Sequence[Case], sides: tuple[Runs, Runs], differences: Sequence[float], seed: int) -> float | None:
+    if len(cases) == 1:
+        counts = [tally(side[cases[0]]) for side in sides]
+        if min(one.n for one in counts) == 0 or max(one.n for one in counts) == 1:
+            return None
+        return fisher_exact(counts[0].passed, counts[0].n, counts[1].passed, counts[1].n)
+    if not differences:
+        return None
+    if all(one in (-1.0, 0.0, 1.0) for one in differences):
+        moved = paired_counts((one < 0, one > 0) for one in differences)
+        return mcnemar_exact(moved.only_a, moved.only_b)
+    return sign_flip(differences, seed=seed)
+
+
+def _flipped(cases: Sequence[Case], sides: tuple[Runs, Runs], *, worse: bool) -> tuple[tuple[str, str], ...]:
+    """Pairs of runs that show the change: those of the same repetition, else any two of the same case."""
+    wanted = ("passed", "failed") if worse else ("failed", "passed")
+    paired, other = [], []
+    for case in cases:
+        left = [run for run in sides[0][case] if run.status == wanted[0]]
+        right = [run for run in sides[1][case] if run.status == wanted[1]]
+        paired += [
+            (one.id, two.id)
+            for one, two in zip(sides[0][case], sides[1][case], strict=False)
+            if (one.status, two.status) == wanted
+        ]
+        if left and right:
+            other.append((left[0].id, right[0].id))
+        if len(paired) >= MOST_PAIRS:
+            break
+    return tuple((paired or other)[:MOST_PAIRS])
+
+
+def _any_pair(cases: Sequence[Case], sides: tuple[Runs, Runs]) -> tuple[str, str] | None:
+    return next(((sides[0][case][0].id, sides[1][case][0].id) for case in cases), None)
+
+
+# Criteria
+
+
+def _criteria(runs: Sequence[Sequence[ComparedRun]], results: tuple[Results, Results]) -> tuple[CriterionChange, ...]:
+    found = [
+        _by_name(result for run in side for result in results[number].get(run.rowid, ()))
+        for number, side in enumerate(runs)
+    ]
+    was, now = found
+    renamed = _renamed(was, now)
+    changes = []
+    for name, listed in now.items():
+        before = renamed.get(name, name)
+        changes.append(_criterion(name, was.get(before, ()), listed, before if before != name else ""))
+    gone = [name for name in was if name not in now and name not in renamed.values()]
+    changes += [_criterion(name, was[name], (), "") for name in gone]
+    if not runs[0] or not runs[1]:
+        # A test that only one side has: its criteria came or went with it.
+        return tuple(changes)
+    return tuple(sorted(changes, key=lambda one: ORDER.index(one.state)))
+
+
+def _by_name(results: Iterable[ComparedCriterion]) -> dict[str, list[ComparedCriterion]]:
+    found: dict[str, list[ComparedCriterion]] = {}
+    for one in results:
+        found.setdefault(one.name, []).append(one)
+    return found
+
+
+def _renamed(
+    was: Mapping[str, Sequence[ComparedCriterion]], now: Mapping[str, Sequence[ComparedCriterion]]
+) -> dict[str, str]:
+    """The new names of criteria that were called otherwise on the left: the same version, and neither name twice."""
+    gone = {_versions(listed): name for name, listed in was.items() if name not in now and all(_versions(listed))}
+    came = {_versions(listed): name for name, listed in now.items() if name not in was and all(_versions(listed))}
+    return {name: gone[versions] for versions, name in came.items() if versions and versions in gone}
+
+
+def _criterion(
+    name: str, was: Sequence[ComparedCriterion], now: Sequence[ComparedCriterion], was_name: str
+) -> CriterionChange:
+    tallies = [criterion_tally(one) if one else None for one in (was, now)]
+    return CriterionChange(name, state_of(*tallies), tallies[0], tallies[1], _versions(was), _versions(now), was_name)
+
+
+def criterion_tally(results: Sequence[ComparedCriterion]) -> Tally:
+    """The figures of one criterion's results."""
+    decided = [one for one in results if one.outcome in _DECIDED]
+    return Tally(
+        runs=len(results),
+        n=len(decided),
+        passed=sum(one.outcome == "passed" for one in decided),
+        errors=sum(one.outcome == "error" for one in results),
+        score=mean([one.score for one in decided if one.score is not None]),
+    )
+
+
+def _versions(results: Iterable[ComparedCriterion]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.hash for one in results if one.hash))
+
+
+def with_quarantines(found: Comparison, quarantined: Quarantined) -> Comparison:
+    """The same comparison, its tests marked that are in quarantine."""
+
+    def marked(one: TestChange) -> TestChange:
+        held = quarantined.test(one.suite_key, one.test)
+        return replace(one, quarantine=(held.reason or "in quarantine") if held is not None else "")
+
+    return replace(found, tests=tuple(map(marked, found.tests)))

@@ -1,0 +1,234 @@
+"""What a comparison of two sides says: overall, by test, by criterion. Plain data; differences are now minus was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from agenteval_tui.analysis.statistics import Interval, PairedCounts
+from agenteval_tui.history.comparing import ComparedRun
+
+State = Literal["regression", "improvement", "score", "criteria", "undecided", "added", "removed", "same"]
+"""`regression`: passes less often; `improvement`: more often; `score`: as often, with another score; `criteria`: its
+criteria are others, and nothing else changed; `undecided`: on one side no run was decided; `added`, `removed`: there is
+none on the left, or on the right."""
+ORDER: tuple[State, ...] = (
+    "regression", "improvement", "score", "criteria", "undecided", "added", "removed", "same",
+)  # fmt: skip
+
+TestKey = tuple[str, str, str]
+"""Suite key, test id, variation ("" where variations are not told apart)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two sides. `kind`: execution, baseline, agent, variation, version (of a criterion).
+
+    `name` is what people read, `reference` what names it on the command line. `executions` are those that the runs
+    come from, `started_ms` when the newest of them began.
+    """
+
+    kind: str
+    name: str
+    reference: str
+    runs: tuple[ComparedRun, ...]
+    executions: tuple[str, ...] = ()
+    started_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Runs of a test (or results of one criterion): `n` were decided. `score` is the mean of the decided ones.
+
+    `latency_ms`, `tokens` and `cost` are means of what was measured; None: nothing was, or it is a criterion.
+    """
+
+    runs: int
+    n: int
+    passed: int
+    errors: int
+    score: float | None
+    latency_ms: float | None = None
+    tokens: float | None = None
+    cost: float | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """The share that passed; None when none was decided."""
+        return self.passed / self.n if self.n else None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricChange:
+    """A metric of a criterion: on each side how many results, how many of them passed, the mean score."""
+
+    name: str
+    type: str
+    was: Tally | None
+    now: Tally | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether it passes more or less often, or scores otherwise, or is there on one side only."""
+        return self.was is None or self.now is None or differs(self.was, self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionChange:
+    """A criterion of a test on both sides; None where it is not there. `versions_*`: the hashes that judged.
+
+    `was_name` is what it was called on the left, where that is another name.
+    """
+
+    name: str
+    state: State
+    was: Tally | None
+    now: Tally | None
+    versions_was: tuple[str, ...] = ()
+    versions_now: tuple[str, ...] = ()
+    was_name: str = ""
+
+    @property
+    def edited(self) -> bool:
+        """Whether another version of it judges now."""
+        return bool(self.versions_was and self.versions_now) and set(self.versions_was) != set(self.versions_now)
+
+
+@dataclass(frozen=True, slots=True)
+class TestChange:
+    """A test on both sides. `difference` is the mean change of the pass rate over its `cases` (rows), `score` that of
+    the score; None where nothing can be told.
+
+    `p_value` is Fisher's exact one for a test that ran several times, McNemar's (or of flipped signs) for one with
+    several rows; None where a single run stands against a single run. `pair`: a run of the left and one of the right
+    that show the change. `quarantine` says why it does not gate ("": it does).
+    """
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    suite_key: str
+    suite: str
+    test: str
+    name: str
+    variation: str
+    state: State
+    cases: int
+    was: Tally | None
+    now: Tally | None
+    difference: float | None
+    score: float | None
+    p_value: float | None
+    criteria: tuple[CriterionChange, ...]
+    pair: tuple[str, str] | None = None
+    pairs: tuple[tuple[str, str], ...] = ()
+    quarantine: str = ""
+
+    @property
+    def key(self) -> TestKey:
+        """What tells it from other tests."""
+        return self.suite_key, self.test, self.variation
+
+    @property
+    def label(self) -> str:
+        """Its id, with the variation."""
+        return f"{self.test} [{self.variation}]" if self.variation else self.test
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How a mean changed: `was` and `now` over `n` cases that both sides have, the difference with its 95 % interval.
+
+    `interval` None: of a single case nothing is known.
+    """
+
+    was: float
+    now: float
+    difference: float
+    interval: Interval | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """All tests together. `rate` is of pass rates: the mean over the cases (rows of tests) decided on both sides.
+
+    `test` is what `p_value` comes from: mcnemar (every case ran once), sign-flip (repetitions: each case counts once),
+    fisher (the sides share no case; then `rate` compares what they have). `n` is what the test counts: pairs, cases, or
+    runs of the smaller side. `detectable`: the smallest drop that so many would have shown four times in five, None:
+    not even one of 100 %. `pairs` counts pairs of runs; `left_out` cases that were decided on one side only.
+    """
+
+    rate: Measure | None
+    test: str
+    p_value: float | None
+    n: int
+    detectable: float | None
+    pairs: PairedCounts
+    left_out: int
+    score: Measure | None = None
+    latency_ms: Measure | None = None
+    tokens: Measure | None = None
+    cost: Measure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two sides, all tests (those that say most first), and what may be said of all together."""
+
+    a: Side
+    b: Side
+    overall: Overall
+    tests: tuple[TestChange, ...]
+    by_variation: bool = True
+    notes: tuple[str, ...] = ()
+    runs: Mapping[str, ComparedRun] = field(default_factory=dict, repr=False)
+
+    def in_state(self, *states: State) -> list[TestChange]:
+        """The tests in one of these states, in order."""
+        return [one for one in self.tests if one.state in states]
+
+    def counts(self) -> dict[State, int]:
+        """How many tests are in each state; states without any are left out."""
+        found: dict[State, int] = {}
+        for one in self.tests:
+            found[one.state] = found.get(one.state, 0) + 1
+        return {state: found[state] for state in ORDER if state in found}
+
+
+def differs(was: Tally, now: Tally) -> bool:
+    """Whether two tallies say something else: the pass rate, or the score by more than 0.001."""
+    return _direction(was, now) != 0 or _score_moved(was.score, now.score)
+
+
+def state_of(was: Tally | None, now: Tally | None) -> State:
+    """The state of a criterion or a metric with these figures."""
+    if was is None or now is None:
+        return "added" if was is None else "removed"
+    if not was.n or not now.n:
+        return "undecided" if was.n != now.n else "same"
+    direction = _direction(was, now)
+    if direction:
+        return "regression" if direction < 0 else "improvement"
+    return "score" if _score_moved(was.score, now.score) else "same"
+
+
+def _direction(was: Tally, now: Tally) -> int:
+    # In whole numbers: 2/6 is 1/3.
+    left, right = was.passed * now.n, now.passed * was.n
+    return (right > left) - (right < left)
+
+
+def _score_moved(was: float | None, now: float | None) -> bool:
+    from agenteval_tui.analysis.changes import LEAST_CHANGE
+
+    if was is None or now is None:
+        return was is not now
+    return abs(now - was) > LEAST_CHANGE + 1e-12  # a hair more: 0.501 - 0.5 is a little over 0.001 in binary
+
+
+def to_json_value(value: Any) -> Any:
+    """Tuples as lists, all the way down."""
+    if isinstance(value, dict):
+        return {key: to_json_value(one) for key, one in value.items()}
+    return [to_json_value(one) for one in value] if isinstance(value, list | tuple) else value

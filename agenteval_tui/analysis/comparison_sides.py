@@ -1,0 +1,151 @@
+"""Which runs are compared with which: executions, agents, variations and baselines, named as on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.comparison_model import Side
+from agenteval_tui.history import baselines
+from agenteval_tui.history.comparing import ComparedRun, of_execution, of_runs
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import ExecutionRow
+    from agenteval_tui.history.store import Store
+
+BASELINE = "baseline"
+LAST = "last"
+DEFAULT_VARIATION = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is to be compared. `a` and `b`: an execution (or a run) by id or the start of one, `last`, or `baseline`.
+
+    `agents` and `variations`: none; one name, for both sides; or two, the left side's and the right side's
+    ("default": without a variation).
+    """
+
+    a: str = ""
+    b: str = ""
+    agents: tuple[str, ...] = ()
+    variations: tuple[str, ...] = ()
+
+    @property
+    def within(self) -> bool:
+        """Whether both sides are of one execution: two agents or variations of it."""
+        return (len(self.agents) > 1 or len(self.variations) > 1) and not (self.a and self.b)
+
+
+def sides_of(store: Store, wanted: Sides) -> tuple[Side, Side]:
+    """Read both sides. Without any reference: the newest execution against its baseline.
+
+    Raises `AgentevalError`: no such execution, agent or variation, no baseline, the same twice, or nothing that ended.
+    """
+    for names, what in ((wanted.agents, "agents"), (wanted.variations, "variations")):
+        if len(names) > 2:
+            raise AgentevalError(f"only two {what} can be compared", mend="name two of them")
+    if wanted.within:
+        references = (wanted.a or wanted.b or LAST,) * 2
+    else:
+        references = (wanted.a or BASELINE, wanted.b or LAST)
+    right = _named(store, references[1])
+    if references[0] == BASELINE:
+        left = baseline_side(store, right.runs)
+        if left is None:
+            raise AgentevalError(
+                f"no test of execution {right.reference[:10]} has a baseline",
+                mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
+                f" {right.reference[:10]}",
+            )
+    else:
+        left = _named(store, references[0])
+    sides = [_filtered(side, wanted, number) for number, side in enumerate((left, right))]
+    if [run.id for run in sides[0].runs] == [run.id for run in sides[1].runs]:
+        raise AgentevalError(
+            f"both sides are the same runs ({sides[1].name})",
+            mend="name two executions, or two agents: --agent A --agent B",
+        )
+    return sides[0], sides[1]
+
+
+def execution_side(store: Store, execution: ExecutionRow) -> Side:
+    """All runs of an execution."""
+    runs = store.read(lambda c: of_execution(c, execution.id))
+    name = execution.title or execution.suites or execution.id
+    return Side("execution", name, execution.id, tuple(runs), (execution.id,), execution.started_ms)
+
+
+def baseline_side(store: Store, runs: Iterable[ComparedRun]) -> Side | None:
+    """The baselines of the tests that these runs belong to; None when none of them has one."""
+    tests = {(run.suite_key, run.test_id) for run in runs}
+    ids = baselines.baseline_runs(store, tests)
+    if not ids:
+        return None
+    found = store.read(lambda c: of_runs(c, ids))
+    executions = tuple(dict.fromkeys(run.execution_id for run in found))
+    started = max((run.started_ms for run in found), default=0)
+    name = "baseline" if len(executions) == 1 else f"baseline of {len(executions)} executions"
+    return Side("baseline", name, BASELINE, tuple(found), executions, started)
+
+
+def _named(store: Store, reference: str) -> Side:
+    if reference == BASELINE:
+        raise AgentevalError("the baseline is the left side", mend="agenteval compare baseline EXECUTION")
+    try:
+        return execution_side(store, store.execution(reference))
+    except AgentevalError as no_execution:
+        if reference == LAST:
+            raise
+        try:
+            row = store.run(reference)
+        except AgentevalError as no_run:
+            if "more than one" in no_run.what:
+                raise
+            raise no_execution from None
+        runs = store.read(lambda c: of_runs(c, [row.id]))
+        name = f"run {row.repetition} of {row.test_id}"
+        return Side("execution", name, row.id, tuple(runs), (row.execution_id,), runs[0].started_ms)
+
+
+def _filtered(side: Side, wanted: Sides, number: int) -> Side:
+    for names, kind, of in (
+        (wanted.agents, "agent", _agent),
+        (wanted.variations, "variation", _variation),
+    ):
+        if not names:
+            continue
+        name = names[min(number, len(names) - 1)]
+        runs = _those(side, name, kind, of)
+        # One name for both sides is a choice of runs; two are what is compared.
+        if len(names) == 2:
+            side = replace(side, kind=kind, name=name, runs=runs)
+        else:
+            side = replace(side, name=f"{side.name}, {kind} {name}", runs=runs)
+    return side
+
+
+def _agent(run: ComparedRun) -> str:
+    return run.agent
+
+
+def _variation(run: ComparedRun) -> str:
+    return run.variation or DEFAULT_VARIATION
+
+
+def _those(side: Side, name: str, kind: str, of: Callable[[ComparedRun], str]) -> tuple[ComparedRun, ...]:
+    runs = tuple(run for run in side.runs if of(run) == name)
+    if runs:
+        return runs
+    there = list(dict.fromkeys(of(run) for run in side.runs))
+    raise AgentevalError(
+        f"there is no run with {kind} {name!r} in {side.name}",
+        mend=f"there {'is' if len(there) == 1 else 'are'} {', '.join(there[:8])}" if there else "it has no run",
+    )
+
+
+def names_of(runs: Sequence[ComparedRun]) -> tuple[list[str], list[str]]:
+    """The agents and the variations of runs, as they came: what a person can choose from."""
+    return list(dict.fromkeys(map(_agent, runs))), list(dict.fromkeys(map(_variation, runs)))

@@ -1,0 +1,112 @@
+"""Runs and their criteria as comparisons need them: narrow rows of many runs, and no transcript."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from agenteval_tui.history.blobs import clean
+
+_T = TypeVar("_T")
+_SELECT = (
+    "SELECT r.id, r.uid, e.uid, e.started_ms, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
+    " r.agent, r.status, r.score, r.duration_ms, r.input_tokens, r.output_tokens, r.cost, r.cached, r.transcript,"
+    " r.plan FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
+    " JOIN suites s ON s.id = t.suite"
+)
+_CHUNK = 5_000  # runs asked about in one statement
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run without its texts. `started_ms` is its execution's start.
+
+    `transcript` and `plan` are numbers of what is stored: runs with equal ones did the same, or were asked the same.
+    """
+
+    rowid: int
+    id: str
+    execution_id: str
+    started_ms: int
+    suite_key: str
+    suite_name: str
+    test_id: str
+    test_name: str
+    variation: str
+    row: int
+    repetition: int
+    agent: str
+    status: str
+    score: float | None
+    duration_ms: float | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    cached: bool
+    transcript: int | None
+    plan: int
+
+    @property
+    def tokens(self) -> float | None:
+        """Input and output together; None: not measured."""
+        if self.input_tokens is None and self.output_tokens is None:
+            return None
+        return float((self.input_tokens or 0) + (self.output_tokens or 0))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCriterion:
+    """What one criterion said of one run (`run`: its row number). `hash` "": not known which version judged."""
+
+    run: int
+    hash: str
+    name: str
+    outcome: str
+    score: float | None
+
+
+def of_execution(connection: sqlite3.Connection, execution_id: str) -> list[ComparedRun]:
+    """The runs of an execution in the order of its plan."""
+    rows = connection.execute(
+        f"{_SELECT} WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) ORDER BY r.position, r.id",
+        (clean(execution_id),),
+    )
+    return [_run(row) for row in rows.fetchall()]
+
+
+def of_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> list[ComparedRun]:
+    """These runs, in the order given; those that are gone are left out."""
+    found: dict[str, ComparedRun] = {}
+    for chunk in _chunks(run_ids):
+        rows = connection.execute(
+            f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))", (json.dumps([clean(one) for one in chunk]),)
+        )
+        found.update((row[1], _run(row)) for row in rows.fetchall())
+    return [found[one] for one in run_ids if one in found]
+
+
+def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterator[ComparedCriterion]:
+    """What the criteria said of these runs, run by run, in the order of each run's criteria."""
+    for chunk in _chunks(rowids):
+        rows = connection.execute(
+            "SELECT o.run, coalesce(c.hash, ''), o.name, o.outcome, o.score FROM criterion_results o"
+            " LEFT JOIN criteria c ON c.id = o.criterion WHERE o.run IN (SELECT value FROM json_each(?))"
+            " ORDER BY o.run, o.position",
+            (json.dumps(list(chunk)),),
+        ).fetchall()
+        for row in rows:
+            yield ComparedCriterion(*row)
+
+
+def _run(row: Sequence[object]) -> ComparedRun:
+    values = (*row[:18], bool(row[18]), *row[19:])
+    return ComparedRun(*values)  # type: ignore[arg-type]
+
+
+def _chunks(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    return (items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK))
