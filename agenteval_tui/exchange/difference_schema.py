@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.exchange.schemas import ANY, COUNT, SHARE, STATUS, TEXT, Schema, array, or_null, record
+from agenteval_tui.exchange.schema_parts import ANY, COUNT, SHARE, STATUS, TEXT, Schema, array, or_null, record
 
 _RUN: Schema = record(
     {

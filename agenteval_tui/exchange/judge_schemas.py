@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.exchange.schemas import (
+from agenteval_tui.exchange.schema_parts import (
     ANY,
     COUNT,
     NUMBER,

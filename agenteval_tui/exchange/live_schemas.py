@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.exchange.schemas import COUNT, FLAG, NUMBER, TEXT, TIME, Schema, array, by_key, or_null, record
+from agenteval_tui.exchange.schema_parts import COUNT, FLAG, NUMBER, TEXT, TIME, Schema, array, by_key, or_null, record
 
 PS: Schema = record(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agenteval_tui.exchange.schemas import COUNT, FLAG, NUMBER, TEXT, Schema, array, record
+from agenteval_tui.exchange.schema_parts import COUNT, FLAG, NUMBER, TEXT, Schema, array, record
 
 _FREE: Schema = {"type": "object"}
 _MESSAGE: Schema = {

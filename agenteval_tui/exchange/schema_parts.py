@@ -1,0 +1,182 @@
+"""Parts of JSON Schemas that several documents have: kinds of values, evidence, transcripts, a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+NUMBER: Schema = {"type": "number"}
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+OUTCOME: Schema = {"enum": ["passed", "failed", "error", "skipped", "needs_review"]}
+STATUS: Schema = {"enum": [*OUTCOME["enum"], "queued", "running", "grading", "cancelled"]}
+EXECUTION_STATUS: Schema = {"enum": ["running", "finished", "cancelled", "stopped", "failed", "interrupted"]}
+SEVERITY: Schema = {"enum": ["error", "warning", "info"]}
+TIME: Schema = {"type": "string", "format": "date-time"}
+ANY: Schema = {}
+
+
+def or_null(schema: Schema) -> Schema:
+    """`schema`, or null."""
+    if isinstance(schema.get("type"), str):
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def array(items: Schema, about: str = "") -> Schema:
+    """A list of `items`."""
+    return {"type": "array", "items": items, **({"description": about} if about else {})}
+
+
+def record(properties: dict[str, Schema], optional: tuple[str, ...] = (), about: str = "") -> Schema:
+    """An object with these properties and no others; all but `optional` ones are always there."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+        **({"description": about} if about else {}),
+    }
+
+
+def by_key(values: Schema) -> Schema:
+    """An object whose keys are free."""
+    return {"type": "object", "additionalProperties": values}
+
+
+SPAN = record(
+    {
+        "kind": {"enum": ["message", "arguments", "tool", "value"]},
+        "index": COUNT,
+        "start": COUNT,
+        "end": COUNT,
+        "path": TEXT,
+    },
+    optional=("start", "end", "path"),
+    about="A place: characters of a message or of the extracted value, a tool call, or an argument of one.",
+)
+EVIDENCE = record(
+    {
+        "condition": TEXT,
+        "passed": or_null(FLAG),
+        "reason": TEXT,
+        "expected": ANY,
+        "found": ANY,
+        "spans": array(SPAN),
+        "near": array(SPAN, "where the closest miss is"),
+        "group": TEXT,
+    }
+)
+RATING: Schema = or_null({"type": "integer", "minimum": 1, "maximum": 5})
+METRIC = record(
+    {
+        "name": TEXT,
+        "type": TEXT,
+        "outcome": OUTCOME,
+        "score": or_null(SHARE),
+        "rating": RATING,
+        "evidence": array(EVIDENCE),
+        "weight": NUMBER,
+        "neutral": FLAG,
+        "reason": TEXT,
+    }
+)
+CRITERION = record(
+    {
+        "criterion": TEXT,
+        "outcome": OUTCOME,
+        "score": or_null(SHARE),
+        "rating": RATING,
+        "value": or_null(TEXT),
+        "metrics": array(METRIC),
+        "reason": TEXT,
+        "severity": SEVERITY,
+        "weight": NUMBER,
+        "negate": FLAG,
+        "prototype_class": TEXT,
+        "criterion_hash": TEXT,
+        "source": {**TEXT, "description": 'whose verdict it is: "" ours, else the tool that it was imported from'},
+        "value_spans": array(SPAN),
+    }
+)
+
+MESSAGE = record(
+    {
+        "role": TEXT,
+        "content": TEXT,
+        "reasoning": TEXT,
+        "tool_calls": array(COUNT, "indices into the transcript's tool_calls"),
+        "tool_call": {**COUNT, "description": "of a tool message: the call that it answers"},
+        "tool_call_id": TEXT,
+        "name": TEXT,
+    },
+    optional=("reasoning", "tool_calls", "tool_call", "tool_call_id", "name"),
+)
+TOOL_CALL = record(
+    {
+        "id": TEXT,
+        "name": TEXT,
+        "arguments": {"description": "the decoded JSON value; text when it was malformed"},
+        "result": TEXT,
+        "status": {"enum": ["ok", "error", "pending"]},
+        "started_ms": NUMBER,
+        "duration_ms": NUMBER,
+        "message": COUNT,
+        "malformed": FLAG,
+    },
+    optional=("result", "started_ms", "duration_ms", "message", "malformed"),
+)
+TIMING = record(
+    {
+        "first_token_ms": NUMBER,
+        "total_ms": NUMBER,
+        "steps": array(record({"name": TEXT, "started_ms": NUMBER, "duration_ms": NUMBER})),
+    },
+    optional=("first_token_ms", "total_ms", "steps"),
+)
+_TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+USAGE = record({**dict.fromkeys(_TOKENS, COUNT), "cost": NUMBER}, optional=(*_TOKENS, "cost"))
+ERROR = record({"kind": TEXT, "message": TEXT, "mend": TEXT})
+TRANSCRIPT = record(
+    {
+        "version": {"const": 1},
+        "messages": array(MESSAGE),
+        "tool_calls": array(TOOL_CALL),
+        "timing": TIMING,
+        "usage": USAGE,
+        "model": TEXT,
+        "finish_reason": TEXT,
+        "final_output": TEXT,
+        "error": or_null(ERROR),
+        "log": TEXT,
+    },
+    optional=("tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error", "log"),
+)
+
+RUN: dict[str, Schema] = {
+    "run": TEXT,
+    "suite": TEXT,
+    "test": TEXT,
+    "test_name": TEXT,
+    "variation": TEXT,
+    "row": COUNT,
+    "repetition": COUNT,
+    "agent": TEXT,
+    "tags": array(TEXT),
+    "outcome": STATUS,
+    "score": or_null(SHARE),
+    "why": TEXT,
+    "warnings": COUNT,
+    "started": or_null(TIME),
+    "duration_ms": or_null(NUMBER),
+    "attempts": COUNT,
+    "criteria": array(CRITERION),
+    "final_output": TEXT,
+    "tool_calls": array(TOOL_CALL),
+    "usage": USAGE,
+    "timing": TIMING,
+    "error": or_null(ERROR),
+}
