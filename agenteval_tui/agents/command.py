@@ -19,6 +19,7 @@ from agenteval_tui.agents.interface import (
     CheckStep,
     Done,
     Failed,
+    Logged,
 )
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.programs.options import argv_of, folder_of
@@ -59,6 +60,8 @@ class CommandAgent:
             program.close_stdin()
             async with aclosing(self._listen(program, options)) as events:
                 async for event in events:
+                    if isinstance(event, Done | Failed) and program.stderr:
+                        yield Logged(without_secrets(program.stderr, self._env(options)))
                     yield event
                     if isinstance(event, Done):
                         await program.exited(GRACE_S)  # it may have things to put away

@@ -135,6 +135,13 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class Logged:
+    """What a program said beside its answer: the end of its standard error, at most 64 KB. Before Done or Failed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recorded:
     """A whole transcript at once: what `replay` yields. Replaces all that came before."""
 
@@ -167,6 +174,7 @@ AgentEvent = (
     | ToolCallFinished
     | TurnEnded
     | UsageReported
+    | Logged
     | Recorded
     | Done
     | Failed

@@ -11,6 +11,7 @@ from agenteval_tui.agents.interface import (
     AgentEvent,
     Done,
     Failed,
+    Logged,
     Prompted,
     ReasoningDelta,
     Recorded,
@@ -35,6 +36,8 @@ from agenteval_tui.transcripts.model import (
 )
 
 _PROMPTS = ("system", "developer")
+LOG_KEPT = 64 * 1024
+"""Characters of what programs wrote to their standard error: the end of it."""
 
 
 @dataclass(slots=True)
@@ -96,6 +99,7 @@ class Recorder:
         self._finish = ""
         self._error: RunError | None = None
         self._recorded: Transcript | None = None
+        self._log = ""
 
     def apply(self, event: AgentEvent) -> None:
         """Take one event. Its time is now."""
@@ -123,6 +127,8 @@ class Recorder:
                 self._usage = add_usage(self._usage, usage)
             case Prompted(messages):
                 self._prompted(messages)
+            case Logged(text):
+                self._log = f"{self._log}{text}"[-LOG_KEPT:]
             case Recorded(transcript):
                 self._recorded = transcript
             case Done(reason, model):
@@ -179,6 +185,7 @@ class Recorder:
             finish_reason=self._finish,
             final_output=last_answer(done[answers_from:]),
             error=self._error,
+            log=self._log,
         )
 
     def _prompted(self, messages: tuple[Message, ...]) -> None:

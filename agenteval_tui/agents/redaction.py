@@ -8,6 +8,7 @@ from agenteval_tui.agents.interface import (
     AgentEvent,
     Done,
     Failed,
+    Logged,
     Prompted,
     ReasoningDelta,
     Recorded,
@@ -55,6 +56,8 @@ class EventRedactor:
                 return Done(clean(reason), clean(model))
             case Failed():
                 return replace(event, error=self._redactor.error(event.error))
+            case Logged(text):
+                return Logged(clean(text))
             case Prompted(messages):
                 return Prompted(self._redactor.transcript(Transcript(messages)).messages)
             case Recorded(transcript):

@@ -104,6 +104,7 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
             transcript.finish_reason,
             transcript.final_output,
             None if error is None else (error.kind, error.message, error.mend),
+            *((transcript.log,) if transcript.log else ()),
         ]
     )
     data = text.encode("ascii")
@@ -113,7 +114,7 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
 def unpack_transcript(data: bytes) -> Transcript:
     """The transcript that `pack_transcript` packed. Raises ValueError when the bytes are something else."""
     try:
-        layout, messages, calls, timing, usage, model, finish, final, error = json.loads(_decompress(data))
+        layout, messages, calls, timing, usage, model, finish, final, error, *log = json.loads(_decompress(data))
         if layout != _LAYOUT:
             raise ValueError(f"layout {layout} is not known")
         return Transcript(
@@ -130,6 +131,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             finish_reason=finish,
             final_output=final,
             error=None if error is None else RunError(*error),
+            log=log[0] if log else "",
         )
     except (zlib.error, TypeError, IndexError) as wrong:
         raise ValueError(f"these bytes are no transcript: {wrong}") from wrong

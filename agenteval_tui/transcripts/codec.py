@@ -37,6 +37,7 @@ def to_json(transcript: Transcript) -> dict[str, Any]:
         "finish_reason": transcript.finish_reason,
         "final_output": transcript.final_output,
         "error": None if transcript.error is None else asdict(transcript.error),
+        **({"log": transcript.log} if transcript.log else {}),
     }
 
 
@@ -281,4 +282,5 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         finish_reason=str(data.get("finish_reason") or ""),
         final_output=final if isinstance(final, str) else last_answer(messages),
         error=RunError(**error) if error else None,
+        log=str(data.get("log") or ""),
     )

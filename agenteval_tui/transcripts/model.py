@@ -98,7 +98,8 @@ class RunError:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Everything that one run of an agent left behind. `final_output` is the final answer's text."""
+    """Everything that one run of an agent left behind. `final_output` is the final answer's text; `log` what a program
+    wrote to its standard error (the end of it), which nothing is judged by."""
 
     messages: tuple[Message, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
@@ -108,6 +109,7 @@ class Transcript:
     finish_reason: str = ""
     final_output: str = ""
     error: RunError | None = None
+    log: str = ""
 
     @property
     def final_message(self) -> int | None:

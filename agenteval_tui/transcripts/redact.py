@@ -50,7 +50,7 @@ class TranscriptRedactor(Redactor):
         calls = [self._call(one) for one in transcript.tool_calls]
         if any(new is not old for new, old in zip(calls, transcript.tool_calls, strict=True)):
             changed["tool_calls"] = tuple(calls)
-        for name in ("model", "finish_reason", "final_output"):
+        for name in ("model", "finish_reason", "final_output", "log"):
             self._note(changed, name, getattr(transcript, name))
         steps = tuple([replace(one, name=self.text(one.name)) for one in transcript.timing.steps]) if changed else ()
         if changed and steps != transcript.timing.steps:
@@ -65,7 +65,7 @@ class TranscriptRedactor(Redactor):
     def _anywhere(self, transcript: Transcript) -> bool:
         """Whether there is anything to do. One look at one long text: this is asked for every run."""
         error = transcript.error
-        parts: list[str | None] = [transcript.model, transcript.finish_reason]
+        parts: list[str | None] = [transcript.model, transcript.finish_reason, transcript.log]
         for message in transcript.messages:
             parts += (message.content, message.reasoning, message.role, message.tool_call_id, message.name)
         for call in transcript.tool_calls:

@@ -340,3 +340,14 @@ def test_wrong_options(options: dict[str, Any], said: str) -> None:
 def test_the_folder_may_not_be_outside(tmp_path: Path) -> None:
     with pytest.raises(AgentevalError, match="outside of the suite's folder"):
         make_agent("a", command("ls", cwd=".."), base_dir=tmp_path, env={})
+
+
+async def test_what_it_writes_to_standard_error_is_the_log(run_agent: Run) -> None:
+    noisy = "import os, sys; print('looking at', os.environ['SERVICE_TOKEN'], file=sys.stderr); print('Here.')"
+    ran = await run_agent(python(noisy, output="text", env={"SERVICE_TOKEN": "token-123456"}))
+    assert (ran.transcript.final_output.strip(), ran.transcript.log) == ("Here.", "looking at ***\n")
+    many = "import sys; sys.stderr.write('x' * 200_000 + 'the end'); sys.exit(3)"
+    ran = await run_agent(python(many, output="text"))
+    assert failure(ran).kind == "program"
+    assert len(ran.transcript.log) == 64 * 1024
+    assert ran.transcript.log.endswith("xthe end")

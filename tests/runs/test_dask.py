@@ -96,7 +96,7 @@ class Cluster:
     def begin(self, workers: int) -> None:
         file = self.folder / "scheduler.json"
         self._spawn("dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
-        until(file.exists, "the scheduler")
+        until(lambda: file.exists() and file.read_text().rstrip().endswith("}"), "the scheduler")
         self.address = json.loads(file.read_text())["address"]
         for _ in range(workers):
             self.worker(wait=False)

@@ -28,6 +28,7 @@ _PLAIN = {
         agents.ToolArgumentsDelta,
         agents.ToolCallFinished,
         agents.TurnEnded,
+        agents.Logged,
         agents.Done,
     )
 }

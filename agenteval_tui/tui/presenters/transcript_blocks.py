@@ -14,10 +14,11 @@ from agenteval_tui.tui.presenters.figures import duration
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 
 BlockKey = tuple[str, int]
-"""("message", index), ("reasoning", index), ("call", index), ("result", call), ("error", 0), ("raw", index)."""
+"""("message", index), ("reasoning", index), ("call", index), ("result", call), ("log", 0), ("error", 0),
+("raw", index)."""
 
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
-_FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "raw": 400}
+_FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "log": 8, "raw": 400}
 FOLDED_BY_HAND = 2
 
 CALL, ANSWER = ("▸", "◂") if UNICODE else (">", "<")
@@ -74,6 +75,9 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
         if number not in made:
             for block in _call(number, call, answers.get(number), messages):
                 yield len(messages), block
+    if transcript.log:
+        said = transcript.log.rstrip("\n")
+        yield len(messages), Block(("log", 0), "log", "dim", "dim", _FOLDED["log"], _size(said), said, is_step=False)
     if transcript.error is not None:
         error = transcript.error
         text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
@@ -164,6 +168,6 @@ def _raw(part: Transcript, name: str) -> Callable[[], Body]:
 def _raw_rest(transcript: Transcript) -> Callable[[], Body]:
     bare = Transcript(
         (), (), transcript.timing, transcript.usage, transcript.model, transcript.finish_reason,
-        transcript.final_output, transcript.error,
+        transcript.final_output, transcript.error, transcript.log,
     )  # fmt: skip
     return lambda: json_body({k: v for k, v in to_json(bare).items() if k not in ("messages", "tool_calls")})
