@@ -150,6 +150,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
                 clean(error.message) if error else "",
                 clean(ended.request) or None,
                 cached,
+                len(end.calls),
             )
         )
         if ended.failed_attempts:
@@ -188,7 +189,8 @@ _UPDATE_RUNS = (
     " started_ms = coalesce(new.column4, runs.started_ms), duration_ms = new.column5, attempts = new.column6,"
     " warnings = new.column7, input_tokens = new.column8, output_tokens = new.column9, cost = new.column10,"
     " transcript = new.column11, output_head = new.column12, why = new.column13, error_kind = new.column14,"
-    " error_message = new.column15, request = coalesce(new.column16, runs.request), cached = new.column17"
+    " error_message = new.column15, request = coalesce(new.column16, runs.request), cached = new.column17,"
+    " steps = new.column18"
     " FROM new WHERE runs.id = new.column1"
 )
 

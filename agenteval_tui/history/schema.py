@@ -143,6 +143,15 @@ _DECISIONS = (
     # The signature of a failed result (`grading.causes`): failures are grouped and counted without their evidence.
     # NULL: stored by an older program.
     "ALTER TABLE criterion_results ADD COLUMN cause TEXT",
+    # How many tools a run called: what trends read stands in one narrow index, and no wide row is touched.
+    "ALTER TABLE runs ADD COLUMN steps INTEGER",
+    "UPDATE runs SET steps = (SELECT count(*) FROM tool_calls c WHERE c.transcript = runs.transcript)"
+    " WHERE transcript IS NOT NULL",
+    # Runs that have not ended are not in it: planning a run and starting it cost nothing here.
+    """CREATE INDEX runs_over_time ON runs (started_ms, execution, test, variation, row, plan, agent, status, score,
+        duration_ms, input_tokens, output_tokens, cost, steps, cached, error_kind)
+        WHERE status IN ('passed', 'failed', 'error', 'needs_review')""",
+    "CREATE INDEX plans_by_tags ON plans (tags)",
 )
 
 MIGRATIONS: tuple[Migration, ...] = (
