@@ -48,6 +48,8 @@ def words_of(cause: Cause) -> str:
         return "the score is below the test's threshold; this has the lowest"
     if cause.kind == "error":
         return f"{cause.metric or 'the check'} can't be made: {cause.way or 'no reason given'}"
+    if not (cause.criterion or cause.metric or cause.way or cause.condition):
+        return "no stored result says why"
     if cause.condition.startswith("verdict of "):
         return f"failed, says {cause.condition.removeprefix('verdict of ')}"
     if cause.condition == "negate":

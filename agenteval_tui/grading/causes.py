@@ -68,6 +68,10 @@ class Cause:
         return f"{self.criterion}: {self.words}" if self.criterion else self.words
 
 
+UNEXPLAINED = Cause("failed")
+"""Of a failed run that has no result that says why."""
+
+
 def cause_from(signature: str) -> Cause:
     """The cause that a signature was made of. Raises ValueError for anything else."""
     try:

@@ -143,6 +143,7 @@ _DECISIONS = (
     # The signature of a failed result (`grading.causes`): failures are grouped and counted without their evidence.
     # NULL: stored by an older program.
     "ALTER TABLE criterion_results ADD COLUMN cause TEXT",
+    "CREATE INDEX results_by_cause ON criterion_results (cause) WHERE cause > ''",
     # How many tools a run called: what trends read stands in one narrow index, and no wide row is touched.
     "ALTER TABLE runs ADD COLUMN steps INTEGER",
     "UPDATE runs SET steps = (SELECT count(*) FROM tool_calls c WHERE c.transcript = runs.transcript)"
