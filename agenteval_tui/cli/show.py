@@ -137,6 +137,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
             call = transcript.tool_calls[index]
             failed = "  (failed)" if call.status == "error" else ""
             out.line(f"   → {one_line(call.name)} {one_line(arguments_text(call))}", (failed, "bad"))
+    for line in transcript.log.splitlines():
+        out.line(("log  ", "dim"), (line, "dim"))
     if transcript.error is not None:
         mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
