@@ -57,9 +57,9 @@ tests:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waiting for a person who types."""
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor.QUIET_S", 0.0)
-    monkeypatch.setattr("agenteval_tui.tui.screens.editor.KEEP_S", 0.01)
-    monkeypatch.setattr("agenteval_tui.tui.screens.inspect.KEEP_SECONDS", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor_checking.QUIET_S", 0.0)
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor_changing.KEEP_S", 0.01)
+    monkeypatch.setattr("agenteval_tui.tui.screens.inspect_config.KEEP_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -1,0 +1,143 @@
+"""The Editor checks what is typed: the newest text wins, and no two checks run at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from agenteval_tui.tui.presenters.editor_rows import in_order, problem_rows
+from agenteval_tui.tui.presenters.test_form import DATASET
+from agenteval_tui.tui.screens.editor_docs import Doc
+from agenteval_tui.tui.screens.editor_filling import EditorFilling
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.form import Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.check_edit import FieldProblem
+
+QUIET_S = 0.12
+"""So long nothing is typed before the test is checked."""
+
+
+class EditorChecking(EditorFilling):
+    """Says what is wrong, beside its field and below all panes, and goes there."""
+
+    def _check(self) -> None:
+        self._check_again = True
+        if not self._checking:
+            self._checking = True
+            self.run_worker(self._check_all(), group="check", exit_on_error=False, name="checking")
+
+    async def _check_all(self) -> None:
+        try:
+            while self._check_again:
+                await asyncio.sleep(QUIET_S)
+                self._check_again = False
+                doc = self._doc
+                if doc is None:
+                    return
+                await self._check_one(doc)
+        finally:
+            self._checking = False
+
+    async def _check_one(self, doc: Doc) -> None:
+        from agenteval_tui.tui.screens.editor_checks import checked
+
+        one = doc.chosen
+        config, kind = (one.values["config_uxon"], one.values["prototype_class"]) if one is not None else ("", "")
+        found = await asyncio.to_thread(
+            checked, doc.loaded, doc.test_id, doc.base.copy(), doc.form.copy(), self._agents, config, kind
+        )
+        if self._check_again or doc is not self._doc:
+            return
+        doc.problems, doc.error, doc.bad_yaml = found.problems, found.error, found.bad_yaml
+        self._diagnostics = found.diagnostics
+        editor = self.query_one("#config", ConfigEditor)
+        if editor.text == config:
+            editor.set_diagnostics(found.diagnostics)
+        self._draw_problems()
+        self._list_criteria()
+
+    def _draw_problems(self) -> None:
+        doc = self._doc
+        if doc is None:
+            return
+        said: dict[str, str] = {}
+        of_criterion: dict[str, str] = {}
+        for one in reversed(in_order(doc.problems)):
+            if one.problem.severity == "info":
+                continue
+            if one.criterion is None:
+                for field in ("dataset_file",) if one.field == "dataset" else (one.field,):
+                    said[field] = one.problem.message
+            elif one.criterion == doc.criterion:
+                of_criterion[one.field] = one.problem.message
+        said.update(doc.bad_yaml)
+        self.query_one("#fields", Form).complain(said)
+        self.query_one("#criterion", Form).complain(of_criterion)
+        names = [one.values["name"] for one in doc.form.criteria]
+        most = 3 if self.size.height < 30 else 6
+        problems, error = doc.problems, doc.error
+        self.query_one("#problems", LineBlock).show(lambda width: problem_rows(problems, error, names, width, most))
+        self._retitle_panes()
+
+    # Going to a problem
+
+    def action_next_problem(self) -> None:
+        """Go to the field of the next problem."""
+        doc = self._doc
+        if doc is None or not doc.problems:
+            self.agenteval.say("There are no problems here.")
+            return
+        places = [(one.criterion, one.field) for one in in_order(doc.problems)]
+        here = self._place_of_focus()
+        at = places.index(here) + 1 if here in places else 0
+        while at < len(places) and places[at] == here:
+            at += 1
+        self._go_to(*places[at % len(places)])
+
+    def _place_of_focus(self) -> tuple[int | None, str]:
+        focused = self.focused
+        name = (focused.id or "").removeprefix("field-") if focused is not None else ""
+        if name == "config":
+            return (self._doc.criterion if self._doc else None, "config_uxon")
+        inside = focused is not None and any(one.id == "criterion" for one in focused.ancestors)
+        field = "dataset" if name in DATASET else name
+        return (self._doc.criterion if self._doc is not None and inside else None, field)
+
+    def _go_to(self, criterion: int | None, field: str) -> None:
+        doc = self._doc
+        if doc is None:
+            return
+        if criterion is not None and criterion < len(doc.form.criteria):
+            if criterion != doc.criterion:
+                doc.criterion = criterion
+                self._list_criteria()
+                self._fill_criterion()
+                self._check()
+            self._set_pane("criteria")
+            target = "#config" if field == "config_uxon" else f"#criterion #field-{field}" if field else "#criteria"
+        else:
+            field = "dataset_file" if field == "dataset" else field
+            self._set_pane("criteria" if field == "criteria" else "test")
+            target = "#criteria" if field == "criteria" else f"#fields #field-{field or 'name'}"
+        found = self.query(target)
+        if found:
+            self.call_after_refresh(found.first().focus)
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on a problem goes to its field."""
+        doc = self._doc
+        if event.block.id == "problems" and doc is not None and event.y < len(doc.problems):
+            one: FieldProblem = in_order(doc.problems)[event.y]
+            self._go_to(one.criterion, one.field)
+            return
+        if event.block.id == "tabs":
+            column = 1
+            for pane, word in self._tabs():
+                if column <= event.x < column + len(word) + 2:
+                    self._focus_pane(pane)
+                column += len(word) + 4
+            return
+        super().on_line_block_clicked(event)

@@ -1,0 +1,114 @@
+"""The Editor writes into the suite's file: an edited test, and tests made, copied, moved, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.presenters.test_form import read_form
+from agenteval_tui.tui.screens.editor_docs import Doc
+from agenteval_tui.tui.screens.editor_tests import EditorTests
+
+if TYPE_CHECKING:
+    from agenteval_tui.suites.edit_test import TestEdit
+    from agenteval_tui.suites.load import LoadedSuite
+
+
+class EditorSaving(EditorTests):
+    """Saves in its place, and never over what others wrote meanwhile."""
+
+    def action_save(self) -> None:
+        doc = self._doc
+        if doc is None:
+            return
+        self._take_in(doc)
+        edit = doc.edit
+        if not edit:
+            self.agenteval.say("Nothing is changed.")
+            return
+        if doc.bad_yaml:
+            field, why = next(iter(doc.bad_yaml.items()))
+            self.agenteval.say_error(AgentevalError(f"{field} can't be read: {why}", mend="mend it, then save again"))
+            return
+        self._save(doc, doc.loaded, edit)
+
+    def _save(self, doc: Doc, loaded: LoadedSuite, edit: TestEdit) -> None:
+        session = self.agenteval.session
+
+        def failed(error: AgentevalError) -> None:
+            from agenteval_tui.suites.save import FileChanged
+
+            if isinstance(error, FileChanged):
+                self._offer_merge(doc, error.diff)
+            else:
+                self.agenteval.say_error(error)
+
+        self.ask(
+            lambda: session.save_test(loaded, doc.test_id, edit),
+            partial(self._saved, doc, doc.form.copy()),
+            group="save",
+            failed=failed,
+        )
+
+    def _saved(self, doc: Doc, form: Any, saved: LoadedSuite) -> None:
+        new_id = form.values["id"] or doc.test_id
+        for part in ("", "newer"):
+            self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
+        self._docs.pop(doc.key, None)
+        if doc.form == form:
+            again = Doc(saved, new_id, base := read_form(saved, new_id), base.copy(), doc.criterion, draft_checked=True)
+        else:
+            # Who went on typing meanwhile has an edit of what is saved now.
+            again = Doc(saved, new_id, read_form(saved, new_id), doc.form, doc.criterion, draft_checked=True)
+        self._docs[again.key] = again
+        if self._doc is doc:
+            self._doc = again
+        line = saved.line_of(new_id)
+        self.agenteval.say(f"Saved {saved.path.name}:{line}. 1 then r runs the test.")
+        if new_id != doc.test_id:
+            self.agenteval.say("The history knows the test's earlier runs by its old id.", severity="warning")
+        self.reload()
+
+    def _offer_merge(self, doc: Doc, diff: str) -> None:
+        from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
+
+        def load() -> tuple[LoadedSuite, TestEdit]:
+            from agenteval_tui.suites.load import load_suite
+            from agenteval_tui.suites.rebase_edit import rebased
+
+            fresh = load_suite(doc.loaded.path)
+            return fresh, rebased(doc.edit, doc.loaded, fresh, doc.test_id)
+
+        def answered(put_in: bool | None) -> None:
+            if put_in:
+                self.ask(load, lambda found: self._save(doc, *found), group="reload")
+
+        self.app.push_screen(ChangedFileScreen(doc.loaded.path.name, diff), answered)
+
+    # Tests of the file
+
+    def _new_test(self) -> None:
+        doc = self._doc
+        paths = [one.loaded for one in self._overview.suites] if self._overview is not None else []
+        first = doc.loaded if doc is not None else paths[0] if paths else None
+        if first is not None:
+            self.agenteval.new_test(first)
+
+    def _change_tests(self, change: Callable[[Any, LoadedSuite, str], LoadedSuite], what: str) -> None:
+        doc = self._doc
+        if doc is None:
+            return
+        if doc.edited:
+            self.agenteval.say("This test has edits that are not saved: ^s saves them, F6 drops them.")
+            return
+        loaded, test, session = doc.loaded, doc.test_id, self.agenteval.session
+
+        def done(saved: LoadedSuite) -> None:
+            self._docs.pop(doc.key, None)
+            self._doc = None if what == "deleted" else doc
+            self.agenteval.say(f"{test} {what} in {saved.path.name}.")
+            self.reload()
+
+        self.ask(lambda: change(session, loaded, test), done, group="save")

@@ -1,0 +1,155 @@
+"""Which test is open in the Editor: chosen from the list, asked for by another screen, or with a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from textual.events import ScreenResume
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.presenters.test_form import read_form
+from agenteval_tui.tui.screens.editor_criteria import EditorCriteria
+from agenteval_tui.tui.screens.editor_docs import Doc
+from agenteval_tui.tui.screens.editor_fields import refine_choices
+from agenteval_tui.tui.widgets.form import Form
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.grading.starters import Starter
+    from agenteval_tui.suites.model import AgentConfig
+    from agenteval_tui.tui.drafts import Kept
+
+
+class EditorTests(EditorCriteria):
+    """Reads the suites, opens a test of them, and offers what was not saved."""
+
+    def open_test(self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None) -> None:
+        """Open a test; `criterion` names the one to choose; `starter`: add this one, as an edit to be saved."""
+        self._wanted = (suite, test, criterion, starter)
+        if self._overview is not None:
+            self.reload()
+
+    def reload(self) -> None:
+        """Read the suites again. Edits stay."""
+
+        def work() -> tuple[Overview, Mapping[str, AgentConfig], list[Kept], list[str]]:
+            from agenteval_tui.analysis.lint import user_agents
+
+            session = self.agenteval.session
+            mine = user_agents()
+            return session.overview(), mine, self._drafts.listed("test"), sorted(mine)
+
+        self.ask(work, self._show_overview, group="overview")
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self._overview is not None:
+            self._assist.forget()
+            self.reload()
+
+    def _show_overview(self, found: tuple[Overview, Mapping[str, AgentConfig], list[Kept], list[str]]) -> None:
+        self._overview, self._agents, kept, _ = found
+        known = {f"{one.loaded.key}\x1f{test}" for one in self._overview.suites for test in self._ids(one.loaded)}
+        self._kept = {}
+        for one in kept:  # the newest first
+            key = f"{one.suite}\x1f{one.test}"
+            if key in known and key not in self._docs:
+                self._kept.setdefault(key, one)
+        # What is not edited is read anew; what is keeps what it was made from: saving says if the file changed.
+        self._docs = {key: doc for key, doc in self._docs.items() if doc.edited}
+        self._list_tests()
+        wanted = self._wanted
+        self._wanted = None
+        if wanted is None and self._doc is not None:
+            self._open(self._doc.loaded.key, self._doc.test_id, focus=False)
+        elif wanted is not None:
+            self._open(wanted[0], wanted[1], criterion=wanted[2], starter=wanted[3])
+        elif self._kept:
+            first = next(iter(self._kept.values()))
+            self._open(first.suite, first.test, focus=False)
+        else:
+            loaded = next((one.loaded for one in self._overview.suites if self._ids(one.loaded)), None)
+            if loaded is not None:
+                self._open(loaded.key, self._ids(loaded)[0], focus=False)
+        self.retitle()
+
+    def _open(
+        self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None, focus: bool = True
+    ) -> None:
+        key = f"{suite}\x1f{test}"
+        doc = self._docs.get(key)
+        if doc is None:
+            loaded = next((one.loaded for one in self._overview.suites if one.loaded.key == suite), None) if (
+                self._overview is not None
+            ) else None  # fmt: skip
+            try:
+                if loaded is None:
+                    raise AgentevalError("this suite is not among those that were opened", where=suite)
+                base = read_form(loaded, test)
+            except AgentevalError as error:
+                self.agenteval.say_error(error)
+                return
+            before = self._doc
+            doc = Doc(loaded, test, base, base.copy())
+            if before is not None and before.key == key:
+                doc.criterion = min(before.criterion, max(len(base.criteria) - 1, 0))
+            self._docs[key] = doc
+        self._doc = doc
+        names = [one.values["name"] for one in doc.form.criteria]
+        if criterion in names:
+            doc.criterion = names.index(criterion)
+        self.query_one("#test-pane").disabled = self.query_one("#criteria-pane").disabled = False
+        refine_choices(self.query_one("#fields", Form), doc.loaded, self._agents)
+        if starter is not None:
+            self._add(starter)
+        self._fill()
+        self.query_one("#tests", VirtualList).move_to_key(key)
+        self._check()
+        if focus:
+            self._focus_pane("criteria" if criterion or starter is not None else "test")
+        kept = self._kept.get(key)
+        if kept is not None and not doc.draft_checked:
+            doc.draft_checked = True
+            self._offer_draft(doc, kept)
+
+    def _offer_draft(self, doc: Doc, kept: Kept) -> None:
+        from agenteval_tui.tui.screens.editor_questions import draft_question
+
+        def answered(answer: str | None) -> None:
+            if answer == "restore":
+                doc.restore(kept.data)
+                self._kept.pop(doc.key, None)
+                self._drafts.drop("test", kept.suite, kept.test, "newer")  # it is in the form, with the older one
+                if self._doc is doc:
+                    self._fill()
+                    self._check()
+                self._changed_state()
+            elif answer == "discard":
+                self._kept.pop(doc.key, None)
+                self._drafts.drop("test", kept.suite, kept.test, kept.part)
+                self._list_tests()
+            elif self._kept.get(doc.key) is kept:
+                doc.draft_checked = False  # it is offered again when the test is opened again
+
+        self.app.push_screen(draft_question(doc, kept), answered)
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Another test, or another criterion."""
+        doc = self._doc
+        if event.list.id == "criteria" and doc is not None and event.index != doc.criterion and not self._filling:
+            doc.criterion = event.index
+            self._fill_criterion()
+            self._check()
+        elif event.list.id == "tests" and event.list.has_focus and (doc is None or doc.key != event.key):
+            suite, _, test = event.key.partition("\x1f")
+            if test:
+                self._open(suite, test, focus=False)
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter: to the fields of what is chosen."""
+        if event.list.id == "criteria":
+            self.query_one("#criterion", Form).focus_first()
+        elif "\x1f" in event.key:
+            suite, _, test = event.key.partition("\x1f")
+            self._open(suite, test)

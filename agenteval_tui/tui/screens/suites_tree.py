@@ -1,0 +1,316 @@
+"""The Suites screen's tree and its filter, and what stands beside it of the selected row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize, ScreenResume
+from textual.widgets import Input
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Cell, Line
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.presenters.suite_tree import Node, Query, SuiteTree
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.history.rows import RunRow
+
+LAST_RUNS = 20
+
+
+class SuitesTree(FrameScreen):
+    """A tree of suites, tests and criteria; beside it the selected thing in full."""
+
+    SCOPE = "suites"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tree: SuiteTree | None = None
+        self._runs: dict[str, Sequence[RunRow]] = {}
+        self._watching = False
+        self._wanted = ""  # the row to go to when the suites have been read
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield LineBlock(self._hint_lines, id="hint")
+                yield Input(
+                    placeholder="filter: text  tag:smoke  outcome:failed  agent:x", id="filter", classes="filter"
+                )
+                yield VirtualList(id="tree")
+            yield LinesView(id="detail")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self.query_one("#filter", Input).display = False
+        tree = self.query_one("#tree", VirtualList)
+        tree.set_empty([(("  Loading the suites …", "dim"),)])
+        tree.focus()
+        self.reload()
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self._tree is not None:
+            self.reload()
+
+    # What is shown
+
+    def reload(self) -> None:
+        """Read suites and history again; the cursor stays where it is."""
+        self.ask(self.agenteval.session.overview, self._show_overview, group="overview", failed=self._show_failure)
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        """The suites or the history can't be read: say so where the list would be."""
+        if self._tree is not None:
+            self.agenteval.say_error(error)
+            return
+        lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
+        self.query_one("#tree", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines)])
+
+    def _show_overview(self, overview: Overview) -> None:
+        old = self._tree
+        tree = SuiteTree(overview, folded=old.folded if old else (), opened=old.opened if old else ())
+        if old is not None and old.query:
+            tree.query = old.query
+            tree.arrange()
+        self._tree = tree
+        if old is not None:
+            tree.marked = {key_of(node) for node in self._all_tests()} & old.marked
+        self._runs.clear()
+        view = self.query_one("#tree", VirtualList)
+        view.set_empty(self._empty())
+        view.set_source(tree, keep_key=view.cursor_key)
+        if self._wanted:
+            wanted, self._wanted = self._wanted, ""
+            self._go_to(tree, wanted)
+        self.query_one("#hint", LineBlock).show(self._hint_lines)
+        self.retitle()
+        self._show_detail()
+        if not self._watching:
+            self._watching = True
+            self.run_worker(self._watch_files(), group="files", exit_on_error=False)
+            for notice in self.agenteval.session.notices:
+                self.agenteval.say(notice, severity="warning")
+            self._say_drafts()
+        self.agenteval.count_running()
+
+    def _say_drafts(self) -> None:
+        """Edits of an earlier start that were not saved are in the Editor."""
+        from agenteval_tui.tui.drafts import Drafts
+
+        def then(kept: int) -> None:
+            if kept:
+                was = "edit was" if kept == 1 else "edits were"
+                self.agenteval.say(f"{kept} {was} not saved: 2 goes to the Editor, where it can be restored.")
+
+        known = {key_of(node) for node in self._all_tests()}
+        self.ask(
+            lambda: sum(f"{one.suite}\x1f{one.test}" in known for one in Drafts().listed("test")), then, group="drafts"
+        )
+
+    def _go_to(self, tree: SuiteTree, key: str) -> None:
+        """The cursor to a test, whatever was folded or filtered."""
+        view = self.query_one("#tree", VirtualList)
+        tree.folded.discard(key.partition("\x1f")[0])
+        if tree.query:
+            box = self.query_one("#filter", Input)
+            with box.prevent(Input.Changed):
+                box.value = ""
+            box.display = False
+            tree.query = Query()
+        tree.arrange()
+        view.set_source(tree, keep_key=key)
+        view.focus()
+
+    def show_test(self, file: str, test: str) -> None:
+        """Read the suites again and put the cursor on a test."""
+        self._wanted = f"{file}\x1f{test}"
+        if self._tree is not None:
+            self.reload()
+
+    async def _watch_files(self) -> None:
+        from agenteval_tui.suites.watch import watch
+
+        async for _changed in watch(self.agenteval.session.looked_in):
+            self.reload()
+
+    def _empty(self) -> list[Line]:
+        if self._tree is not None and self._tree.query:
+            return [(), (("  Nothing matches the filter.", ""),), (("  esc clears it.", "dim"),)]
+        places = one_line(", ".join(str(path) for path in self.agenteval.session.looked_in))
+        return [
+            (),
+            (("  No suites in ", ""), (places, "bold")),
+            (),
+            (("  A suite is a file named *.suite.yaml. Start with a sample:", "dim"),),
+            (("  agenteval demo", "bold"),),
+        ]
+
+    def _hint_lines(self, width: int) -> list[Line]:
+        """The first start says which key to press."""
+        tree = self._tree
+        if tree is None or not tree.overview.tests or any(suite.summaries for suite in tree.overview.suites):
+            return []
+        text = "Nothing was run yet. R runs every test, r the selected one."
+        if self.agenteval.session.on_samples():
+            text += (
+                " These are the sample suites; their agent is a rule-based program that needs no network and no key."
+            )
+        return [*(((" ", ""), *line) for line in paragraph(text, width - 2, "accent")), ()]
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        if self._tree is None:
+            return (), ()
+        overview = self._tree.overview
+        facts = [count(len(overview.suites), "suite"), count(overview.tests, "test")]
+        if width >= 100:
+            facts.append(count(overview.criteria, "criterion"))
+        left: tuple[Cell, ...] = ()
+        if self._tree.query:
+            left = ((f"{len(self._tree.shown_tests())} shown", "dim"),)
+        if self._tree.marked:
+            left = (*left, (("  " if left else "") + f"{len(self._tree.marked)} marked", "accent"))
+        return left, ((" · ".join(facts), "dim"),)
+
+    @property
+    def _node(self) -> Node | None:
+        view = self.query_one("#tree", VirtualList)
+        rows = self._tree.rows if self._tree else []
+        return rows[view.cursor] if 0 <= view.cursor < len(rows) else None
+
+    def _all_tests(self) -> list[Node]:
+        assert self._tree is not None
+        return [
+            Node("test", suite, test)
+            for suite in self._tree.overview.suites
+            for test in (suite.loaded.suite.tests if suite.loaded.suite else [])
+        ]
+
+    # The selected row
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """The cursor moved: show what it stands on."""
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        node = self._node
+        runs = self._runs.get(test_key(node), ()) if node else ()
+        self._draw_detail(node, runs)
+        if node is not None and node.test is not None and test_key(node) not in self._runs:
+            self._ask_runs(node, lambda: None)
+
+    def _ask_runs(self, node: Node, then: Callable[[], None]) -> None:
+        assert node.test is not None
+        key, test = node.suite.loaded.key, node.test.id
+        session = self.agenteval.session
+
+        def got(rows: Sequence[RunRow]) -> None:
+            self._got_runs(node, rows)
+            then()
+
+        self.ask(lambda: session.store.runs_of_test(key, test, LAST_RUNS), got, group="runs")
+
+    def _got_runs(self, node: Node, rows: Sequence[RunRow]) -> None:
+        self._runs[test_key(node)] = rows
+        current = self._node
+        if current is not None and test_key(current) == test_key(node):
+            self._draw_detail(current, rows)
+
+    def _draw_detail(self, node: Node | None, runs: Sequence[RunRow]) -> None:
+        from agenteval_tui.tui.presenters.suite_detail import detail
+
+        at = now_ms()
+        view = self.query_one("#detail", LinesView)
+        view.show(lambda width: [((" ", ""), *line) for line in detail(node, runs, at, width - 1)], keep_place=False)
+
+    # Folding, filtering, panes
+
+    def action_toggle_fold(self) -> None:
+        self._fold(lambda tree, node: tree.toggle(node))
+
+    def action_open_fold(self) -> None:
+        self._fold(lambda tree, node: tree.set_open(node, True))
+
+    def action_close_fold(self) -> None:
+        node, tree = self._node, self._tree
+        if node is None or tree is None:
+            return
+        if node.kind != "criterion" and tree.is_open(node):
+            self._fold(lambda t, n: t.set_open(n, False))
+        elif tree.parent_key(node):
+            self.query_one("#tree", VirtualList).move_to_key(tree.parent_key(node))
+
+    def _fold(self, change: object) -> None:
+        node, tree = self._node, self._tree
+        if node is None or tree is None or not callable(change):
+            return
+        change(tree, node)
+        self.query_one("#tree", VirtualList).set_source(tree, keep_key=node.key)
+
+    def action_next_pane(self) -> None:
+        tree = self.query_one("#tree", VirtualList)
+        detail = self.query_one("#detail", LinesView)
+        (detail if tree.has_focus else tree).focus()
+        if self.has_class("narrow"):
+            self.set_class(detail.has_focus or not self.has_class("show-detail"), "show-detail")
+
+    def step_back(self) -> bool:
+        box = self.query_one("#filter", Input)
+        if self.has_class("show-detail"):
+            self.remove_class("show-detail")
+            self.query_one("#tree", VirtualList).focus()
+            return True
+        if box.display:
+            box.value = ""
+            box.display = False
+            self.query_one("#tree", VirtualList).focus()
+            return True
+        return True
+
+    def action_filter(self) -> None:
+        box = self.query_one("#filter", Input)
+        box.display = True
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter filters."""
+        if self._tree is None:
+            return
+        view = self.query_one("#tree", VirtualList)
+        # Before the rows change: the cursor may be below the last of the new ones.
+        keep = view.cursor_key
+        self._tree.query = Query.parse(event.value)
+        self._tree.arrange()
+        view.set_empty(self._empty())
+        view.set_source(self._tree, keep_key=keep)
+        self.retitle()
+        self._show_detail()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in the filter goes to the list."""
+        self.query_one("#tree", VirtualList).focus()
+        if not event.value:
+            event.input.display = False
+
+
+def key_of(node: Node) -> str:
+    """What the tree calls the node's test."""
+    return Node("test", node.suite, node.test).key
+
+
+def test_key(node: Node | None) -> str:
+    return "" if node is None or node.test is None else f"{node.suite.loaded.key}\x1f{node.test.id}"
