@@ -1,0 +1,186 @@
+"""The panes of Inspect: their titles, what they show, and which of them has the keys."""
+
+from __future__ import annotations
+
+from textual.events import DescendantFocus
+from textual.widgets import Input
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.actions import BY_ID, key_word
+from agenteval_tui.tui.lines import Cell, Line, spread
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.inspect_heading import facts, pane_title, run_cells, run_heading
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.presenters.paragraphs import indented
+from agenteval_tui.tui.screens.inspect_base import InspectBase
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+PANES = ("transcript", "looked", "config")
+
+
+class InspectPanes(InspectBase):
+    """Draws the open run."""
+
+    # Drawing
+
+    def _draw(self, *, keep_place: bool = True) -> None:
+        bench, result = self._bench, self._result
+        if bench is None:
+            return
+        from agenteval_tui.tui.presenters.marks import marks_of
+
+        self._view.set_marks(marks_of([result] if result is not None else []))
+        self._draw_heading()
+        self._draw_looked(keep_place=keep_place)
+        self._draw_config()
+        self._draw_impact()
+        for name in ("transcript-title", "looked-title"):
+            self._retitle_pane(name)
+
+    def _draw_heading(self) -> None:
+        bench = self._bench
+        if bench is None:
+            return
+        self.query_one("#run", LineBlock).show(lambda width: [run_heading(bench, self._results_now(), width)])
+        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+
+    def _draw_looked(self, *, keep_place: bool = True) -> None:
+        bench, result = self._bench, self._result
+        if bench is None or result is None:
+            return
+        from agenteval_tui.tui.presenters.looked_at import looked_at, tool_text_lines
+
+        results = self._results_now()
+        number = self._criterion
+        view = self._looked
+        if self._show_tools:
+            view.show(lambda width: indented(tool_text_lines(bench, result, width - 1)), keep_place=keep_place)
+        else:
+            view.show(
+                lambda width: indented(looked_at(bench, number, result, results, width - 1)), keep_place=keep_place
+            )
+
+    def _draw_config(self) -> None:
+        from agenteval_tui.tui.presenters.impact import problem_lines
+
+        diagnostics, result = self._diagnostics, self._result
+        text = self._editor.text
+        most = 3 if self.size.height < 30 else 5
+        self.query_one("#problems", LineBlock).show(lambda width: problem_lines(result, diagnostics, text, width, most))
+        self._retitle_pane("config-title")
+
+    def _draw_impact(self) -> None:
+        from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines
+
+        impact, edited = self._impact, self._edited
+        make = impact_in_one_line if self.has_class("narrow") else impact_lines
+        self.query_one("#impact", LineBlock).show(lambda width: make(impact, edited, width))
+
+    def _retitle_pane(self, name: str) -> None:
+        makers = {
+            "transcript-title": self._transcript_title,
+            "looked-title": self._looked_title,
+            "config-title": self._config_title,
+        }
+        self.query_one(f"#{name}", LineBlock).show(makers[name])
+
+    def _transcript_title(self, width: int) -> list[Line]:
+        bench = self._bench
+        what = "raw JSON" if self._raw else "transcript"
+        much = count(len(bench.transcript.messages), "message") if bench else ""
+        return pane_title(what, much, width, self._pane == "transcript")
+
+    def _looked_title(self, width: int) -> list[Line]:
+        which = f"criterion {self._criterion + 1} of {len(self._bench.criteria)}" if self._bench else ""
+        what = "tool text" if self._show_tools else "looked at"
+        return pane_title(what, which, width, self._pane == "looked")
+
+    def _config_title(self, width: int) -> list[Line]:
+        bench = self._bench
+        if bench is None:
+            return pane_title("config_uxon", "", width, self._pane == "config")
+        if bench.criteria[self._criterion].index is None:
+            state = "not in a file"
+        else:
+            state = ("edited ○" if UNICODE else "edited *") if self._edited else ("saved ●" if UNICODE else "saved")
+        return pane_title("config_uxon", state, width, self._pane == "config")
+
+    def _tab_lines(self, width: int) -> list[Line]:
+        """Narrow screens show one pane at a time; this line says which."""
+        names = {"transcript": "transcript", "looked": "looked at", "config": "config_uxon"}
+        cells: list[Cell] = [(" ", "")]
+        for pane in PANES:
+            active = pane == self._pane
+            cells.append((f"[{names[pane]}]" if active else f" {names[pane]} ", "bold accent" if active else "dim"))
+            cells.append(("  ", ""))
+        return [spread(cells, (*facts(self._bench), (" ", "")) if self._bench else (), width)]
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        bench = self._bench
+        if bench is None:
+            return (), ()
+        failures = self._around.failures()
+        right: tuple[Cell, ...] = ()
+        if bench.run.id in failures:
+            right = ((f"failure {failures.index(bench.run.id) + 1} of {len(failures)}", "dim"),)
+        elif failures:
+            right = ((count(len(failures), "failure"), "dim"),)
+        if width < self.NARROW:
+            return run_cells(bench), right
+        return ((one_line(bench.run.suite_name, 50), "dim"),), right
+
+    # Panes
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say in the pane's title that it has the keys now."""
+        # The focus may have moved on since this event was sent: what counts is where it is now.
+        panes = {"transcript": "transcript", "find": "transcript", "looked": "looked", "config": "config"}
+        pane = panes.get((self.focused.id or "") if self.focused else "", self._pane)
+        # Where one pane is shown at a time, hiding a pane moves the focus: there the pane leads, not the focus.
+        if pane != self._pane and not self.has_class("narrow"):
+            self._set_pane(pane)
+
+    def _set_pane(self, pane: str) -> None:
+        self._pane = pane
+        for one in PANES:
+            self.query_one(f"#{one}-pane").set_class(one == pane, "active")
+        for title in ("transcript-title", "looked-title", "config-title"):
+            self._retitle_pane(title)
+        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
+    def _focus_pane(self, pane: str) -> None:
+        self._set_pane(pane)
+        # A pane that was hidden can take the focus only when it is shown.
+        self.call_after_refresh(self.query_one(f"#{pane}").focus)
+
+    def action_next_pane(self) -> None:
+        self._focus_pane(PANES[(PANES.index(self._pane) + 1) % len(PANES)])
+
+    def action_previous_pane(self) -> None:
+        self._focus_pane(PANES[(PANES.index(self._pane) - 1) % len(PANES)])
+
+    def action_edit(self) -> None:
+        self._focus_pane("config")
+
+    def step_back(self) -> bool:
+        find = self.query_one("#find", Input)
+        if find.display:
+            find.display = False
+            self._view.search("")
+            self._focus_pane("transcript")
+            return True
+        if self._pane == "config":
+            self._focus_pane("transcript")
+            return True
+        return False
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        if self._pane != "config":
+            return super().keys()
+        editing = (("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert"))
+        shown = [
+            (key_word(self.agenteval.keymap.get(f"inspect.{name}", BY_ID[f"inspect.{name}"].keys)), label, "")
+            for name, label in editing
+        ]
+        return [*shown[:2], ("esc", "leave", ""), *shown[2:], ("^z", "undo", ""), ("F1", "help", "app.help")]
