@@ -253,6 +253,11 @@ def key_of(action: str, keymap: dict[str, str]) -> str:
     return key_word(keymap.get(action, BY_ID[action].keys))
 
 
+def keys_of(action: Action, keymap: dict[str, str]) -> str:
+    """All keys of an action as a person reads them: "x del"."""
+    return " ".join(key_word(key) for key in keymap.get(action.id, action.keys).split(","))
+
+
 def footer(scope: str, keymap: dict[str, str], most: int = 8) -> list[tuple[str, str, str]]:
     """(key, label, method) of what the footer names, most important first, at most `most`."""
     named = sorted((a for a in in_scope(scope) if a.footer), key=lambda a: a.footer)

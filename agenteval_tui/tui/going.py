@@ -11,6 +11,9 @@ from agenteval_tui.tui.frames import FACTORIES
 from agenteval_tui.tui.outside import Outside
 from agenteval_tui.tui.screens.frame import FrameScreen
 
+# They show something only when another screen says what: nobody is led to their emptiness.
+NEED_A_RUN = ("run", "difference", "branches")
+
 if TYPE_CHECKING:
     from agenteval_tui.grading.starters import Starter
     from agenteval_tui.runs.client import Live
@@ -25,10 +28,13 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.inspect import InspectScreen
     from agenteval_tui.tui.screens.run import RunScreen
     from agenteval_tui.tui.screens.suites import SuitesScreen
+    from agenteval_tui.tui.state import State
 
 
 class Going(Outside):
     """An app with work screens, one of which is shown; `escape` goes back the way one came."""
+
+    state: State
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -45,7 +51,9 @@ class Going(Outside):
         if name == self._shown:
             return
         if not self.is_screen_installed(name):
-            self.install_screen(FACTORIES[name](), name)
+            screen = FACTORIES[name]()
+            screen.restore(self.state.of(name))
+            self.install_screen(screen, name)
         if self._shown:
             self._trail.append(self._shown)
             del self._trail[:-20]
@@ -53,6 +61,20 @@ class Going(Outside):
         else:
             self.push_screen(name)
         self._shown = name
+        self.call_later(self.keep_places)
+
+    def go_on(self, name: str) -> None:
+        """Begin where the last start ended; the first time, or where that is not there any more, at screen `name`."""
+        last = self.state.screen
+        self.go(last if last in FACTORIES and last not in NEED_A_RUN else name or "suites")
+
+    def keep_places(self) -> None:
+        """Keep where the person is and what the screens show, for the next start."""
+        if not self._shown:
+            return
+        made = [name for name in FACTORIES if self.is_screen_installed(name)]
+        kept = {name: self.get_screen(name).kept() for name in made}  # type: ignore[attr-defined]
+        self.state.keep_place(self._shown, {name: data for name, data in kept.items() if data is not None})
 
     def action_go(self, name: str) -> None:
         """The key of a screen."""

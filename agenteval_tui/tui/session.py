@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -251,57 +251,3 @@ class Session:
             if self._store is not None:
                 self._store.close()
                 self._store = None
-
-
-def read_state(path: Path) -> dict[str, str]:
-    """What was kept from the last start (theme, ...); {} when there is nothing or it can't be read."""
-    import json
-
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(key): str(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
-
-
-def write_state(path: Path, state: Mapping[str, str]) -> None:
-    """Keep `state` for the next start; a folder that can't be written is no reason to stop."""
-    import json
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = path.with_suffix(".new")
-        draft.write_text(json.dumps(dict(state), indent=1), encoding="utf-8")
-        draft.replace(path)
-    except OSError:
-        return
-
-
-def read_keymap(path: Path) -> dict[str, str]:
-    """A person's keys: a YAML mapping from action id to keys. Raises AgentevalError when it is none.
-
-    Only known ids are kept; an unknown one is an error with what was probably meant.
-    """
-    if not path.is_file():
-        return {}
-    import difflib
-
-    import yaml
-
-    from agenteval_tui.text.problems import AgentevalError
-    from agenteval_tui.tui.actions import BY_ID
-
-    try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise AgentevalError("the key bindings can't be read", where=str(path), mend=str(error)) from error
-    if data is None:
-        return {}
-    if not isinstance(data, Mapping):
-        raise AgentevalError("key bindings are a mapping from action to keys", where=str(path))
-    for action in data:
-        if action not in BY_ID:
-            close = difflib.get_close_matches(str(action), list(BY_ID), 1)
-            hint = f"did you mean `{close[0]}`?" if close else "the help screen (?) lists the actions"
-            raise AgentevalError(f"there is no action `{action}`", where=str(path), mend=hint)
-    return {str(action): str(keys) for action, keys in data.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,20 @@ TOKENS: dict[str, str] = {
 }
 
 DEFAULT_THEME = "dusk"
+LONGEST_ABOUT = 200  # characters of a description
 _FILE_KEYS = {"name", "description", "dark", "ansi", "colours"}
+
+
+@dataclass
+class FileTheme(Theme):
+    """A theme out of a file, with what that says of it."""
+
+    about: str = ""
+
+
+def kind_of(theme: Theme) -> str:
+    """What sort of theme it is, in a word or two."""
+    return "16 colours" if theme.ansi else "dark" if theme.dark else "light"
 
 
 def load_theme(path: Path) -> Theme:
@@ -83,7 +97,8 @@ def load_theme(path: Path) -> Theme:
         raise AgentevalError(
             "a theme's name is made of letters, digits, spaces, `.`, `-` and `_`, at most 40", where=str(path)
         )
-    return _theme(name, resolved, dark=bool(data.get("dark", True)), ansi=ansi)
+    about = str(data.get("description") or "")[:LONGEST_ABOUT]
+    return _theme(name, resolved, dark=bool(data.get("dark", True)), ansi=ansi, about=about)
 
 
 def load_themes(folders: Iterable[Path]) -> tuple[dict[str, Theme], list[AgentevalError]]:
@@ -111,7 +126,7 @@ def variable_defaults() -> dict[str, str]:
 _TEXTUAL_NAMES = {"background", "surface", "panel", "foreground", "accent", "error"}
 
 
-def _theme(name: str, colours: dict[str, str], *, dark: bool, ansi: bool) -> Theme:
+def _theme(name: str, colours: dict[str, str], *, dark: bool, ansi: bool, about: str) -> Theme:
     variables = {token: colour for token, colour in colours.items() if token not in _TEXTUAL_NAMES}
     variables |= {
         "block-cursor-background": colours["cursor"],
@@ -142,7 +157,8 @@ def _theme(name: str, colours: dict[str, str], *, dark: bool, ansi: bool) -> The
             "screen-selection-background": "ansi_blue",
             "screen-selection-foreground": "ansi_white",
         }
-    return Theme(
+    return FileTheme(
+        about=about,
         name=name,
         primary=colours["accent"],
         secondary=colours["accent"],

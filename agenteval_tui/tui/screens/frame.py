@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.binding import BindingType
@@ -58,6 +58,13 @@ class FrameScreen(Screen[None]):
     def step_back(self) -> bool:
         """Take `escape` for something inside the screen; False when there is nothing to leave."""
         return False
+
+    def kept(self) -> dict[str, Any] | None:
+        """What to know again at the next start, as plain data; None: what was kept before stays. Screens override."""
+        return None
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Take what an earlier start kept ({} for nothing), before the screen is mounted. Anything may be missing."""
 
     def ask(
         self,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word
 from agenteval_tui.tui.lines import Line, fit, left
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -20,11 +21,31 @@ _LISTS: tuple[tuple[str, str], ...] = (
     ("g G", "first, last"),
 )
 
+_SIDEWAYS = ("scroll_left", "scroll_right", "page_left", "page_right")
+
 WITH_EDITOR = ("inspect", "edit")
 
 
-def help_lines(scope: str, keymap: Mapping[str, str], width: int) -> list[Line]:
-    """The help of a screen in `width` cells."""
+PaneKeys = Sequence[tuple[str, str]]
+"""What a pane's own keys do: (keys as people read them, what they do)."""
+
+
+def pane_keys(screen: Screen[Any]) -> PaneKeys:
+    """The keys of the pane that has the focus, without those of the screen and the app."""
+    by_action: dict[str, tuple[list[str], str]] = {}
+    sideways = screen.focused is not None and screen.focused.max_scroll_x > 0
+    for key, active in screen.active_bindings.items():
+        if active.node is screen or active.node is screen.app or not active.enabled:
+            continue
+        if active.binding.action in _SIDEWAYS and not sideways:
+            continue
+        keys, _ = by_action.setdefault(active.binding.action, ([], active.binding.description))
+        keys.append(key_word(key))
+    return [(" ".join(keys), what) for keys, what in by_action.values() if what]
+
+
+def help_lines(scope: str, keymap: Mapping[str, str], width: int, pane: PaneKeys = ()) -> list[Line]:
+    """The help of a screen in `width` cells; `pane`: the keys of the pane that has the focus."""
     lines: list[Line] = []
     editor = (("In the config editor", "config"),) if scope in WITH_EDITOR else ()
     for title, wanted in ((f"On {scope}", scope), *editor, ("Everywhere", EVERYWHERE)):
@@ -36,9 +57,15 @@ def help_lines(scope: str, keymap: Mapping[str, str], width: int) -> list[Line]:
                     fit((("  " + left(keys, 14), "bold"), (action.description, ""), (f"  {action.id}", "dim")), width)
                 )
         lines.append(())
-    lines.append((("In lists and texts", "bold accent"),))
-    lines += [fit((("  " + left(keys, 14), "bold"), (what, "")), width) for keys, what in _LISTS]
-    lines += [(), (("Own keys: a file keys.yaml in the configuration folder, `action: keys`.", "dim"),)]
+        if wanted == scope and pane:
+            lines.append((("In the pane with the focus", "bold accent"),))
+            lines += [fit((("  " + left(keys, 14), "bold"), (one_line(what), "")), width) for keys, what in pane]
+            lines.append(())
+    if not pane:
+        lines.append((("In lists and texts", "bold accent"),))
+        lines += [fit((("  " + left(keys, 14), "bold"), (what, "")), width) for keys, what in _LISTS]
+        lines.append(())
+    lines += [(("Own keys: a file keys.yaml in the configuration folder (agenteval doctor), `action: keys`.", "dim"),)]
     return lines
 
 
@@ -50,8 +77,9 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,question_mark,f1", "dismiss", "close", show=False),
     ]
 
-    def __init__(self, scope: str, keymap: Mapping[str, str]) -> None:
+    def __init__(self, scope: str, keymap: Mapping[str, str], pane: PaneKeys = ()) -> None:
         super().__init__()
+        self._pane = pane
         self._scope = scope
         self._keymap = keymap
 
@@ -61,5 +89,5 @@ class HelpScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         view = self.query_one("#help", LinesView)
-        view.show(lambda width: help_lines(self._scope, self._keymap, width))
+        view.show(lambda width: help_lines(self._scope, self._keymap, width, self._pane))
         view.focus()

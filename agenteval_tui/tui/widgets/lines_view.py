@@ -23,12 +23,12 @@ class LinesView(ScrollView, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "scroll_down", show=False),
-        Binding("up,k", "scroll_up", show=False),
-        Binding("pagedown", "page_down", show=False),
-        Binding("pageup", "page_up", show=False),
-        Binding("home,g", "scroll_home", show=False),
-        Binding("end,G", "scroll_end", show=False),
+        Binding("down,j", "scroll_down", "Next row", show=False),
+        Binding("up,k", "scroll_up", "Previous row", show=False),
+        Binding("pagedown", "page_down", "Next page", show=False),
+        Binding("pageup", "page_up", "Previous page", show=False),
+        Binding("home,g", "scroll_home", "Start", show=False),
+        Binding("end,G", "scroll_end", "End", show=False),
     ]
 
     class RowClicked(Message):

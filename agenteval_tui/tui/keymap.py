@@ -1,0 +1,125 @@
+"""A person's own keys: keys.yaml, what is wrong in it, and which actions it lets collide."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, key_word
+
+NAME = "keys.yaml"
+MOST_KEYS = 8  # for one action
+
+# What a person writes for a key that Textual has another name for.
+_NAMES = {
+    "?": "question_mark", "/": "slash", ".": "full_stop", ",": "comma", "[": "left_square_bracket",
+    "]": "right_square_bracket", "+": "plus", "=": "equals_sign", "-": "minus", ";": "semicolon",
+    "!": "exclamation_mark", "esc": "escape", "pgdn": "pagedown", "pgup": "pageup", "return": "enter", ":": "colon",
+    "*": "asterisk", "#": "number_sign", "$": "dollar_sign", "%": "percent_sign", "&": "ampersand", "@": "at",
+    "'": "apostrophe", '"': "quotation_mark", "(": "left_parenthesis", ")": "right_parenthesis", "<": "less_than_sign",
+    ">": "greater_than_sign", "\\": "backslash", "^": "circumflex_accent", "_": "underscore", "`": "grave_accent",
+    "{": "left_curly_bracket", "}": "right_curly_bracket", "|": "vertical_line", "~": "tilde",
+}  # fmt: skip
+
+# Keys that reach no program in a terminal as themselves: they arrive as another one (docs/keys.md).
+_NEVER_SENT = {
+    "ctrl+m": "enter", "ctrl+i": "tab", "ctrl+h": "backspace", "ctrl+j": "enter",
+    "ctrl+left_square_bracket": "escape",
+}  # fmt: skip
+
+
+def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
+    """(a person's keys by action id, what is wrong with the file, a sentence each). What is right in it counts.
+
+    The file is a YAML mapping from action id to keys, several with commas between them.
+    """
+    if not path.is_file():
+        return {}, []
+    import yaml
+
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError) as error:
+        return {}, [f"can't be read: {error}"]
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}: " if mark else ""
+        return {}, [f"{place}no valid YAML: {getattr(error, 'problem', '') or 'nested too deep'}"]
+    if data is None:
+        return {}, []
+    if not isinstance(data, Mapping):
+        return {}, ["key bindings are a mapping from action to keys, such as `suites.run: ctrl+r`"]
+    keymap: dict[str, str] = {}
+    problems: list[str] = []
+    known = [*BY_ID, *_of_widgets()]
+    for action, given in data.items():
+        if action not in known:
+            close = difflib.get_close_matches(str(action), known, 1)
+            hint = f"did you mean `{close[0]}`?" if close else "the help (?) lists the actions"
+            problems.append(f"there is no action `{action}`: {hint}")
+            continue
+        keys, wrong = _keys(given)
+        if wrong:
+            problems.append(f"`{action}`: {wrong}")
+        else:
+            keymap[str(action)] = keys
+    return keymap, [*problems, *collisions(keymap)]
+
+
+def _of_widgets() -> list[str]:
+    """The ids of what lists and transcripts bind themselves."""
+    from textual.binding import Binding
+
+    from agenteval_tui.tui.widgets.blocks_view import BlocksView
+    from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+    bound = (*VirtualList.BINDINGS, *BlocksView.BINDINGS)
+    return [one.id for one in bound if isinstance(one, Binding) and one.id]
+
+
+def _keys(given: object) -> tuple[str, str]:
+    """(keys as Textual names them, what is wrong with them)."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)  # a digit
+    listed = given.split(",") if isinstance(given, str) and given != "," else [given]
+    if isinstance(given, list):
+        listed = given
+    keys: list[str] = []
+    for one in listed:
+        word = str(one).strip() if isinstance(one, str | int) else ""
+        *modifiers, last = word.split("+") if word not in ("+", "") else [word]
+        name = "+".join([*(m.lower() for m in modifiers), _NAMES.get(last, last if len(last) == 1 else last.lower())])
+        if not last or name.startswith("+"):
+            return "", "no key is named; write keys such as `ctrl+r` or `x, delete`"
+        if name in _NEVER_SENT:
+            return "", f"terminals send {key_word(name)} as {_NEVER_SENT[name]}: choose another key"
+        keys.append(name)
+    if not keys or len(keys) > MOST_KEYS:
+        return "", f"an action has 1 to {MOST_KEYS} keys"
+    return ",".join(keys), ""
+
+
+def collisions(keymap: Mapping[str, str]) -> list[str]:
+    """Where the person's keys give one key to two actions of a screen, or hide one that works everywhere.
+
+    A collision that is there without them is none of theirs.
+    """
+    found: list[str] = []
+    for scope in dict.fromkeys(action.scope for action in ACTIONS):
+        users: dict[str, list[str]] = {}
+        for action in ACTIONS:
+            if action.scope in (scope, EVERYWHERE):
+                for key in keymap.get(action.id, action.keys).split(","):
+                    users.setdefault(key, []).append(action.id)
+        for key, ids in users.items():
+            if len(ids) < 2 or not any(one in keymap for one in ids):
+                continue
+            if all(key in BY_ID[one].keys.split(",") for one in ids):
+                continue
+            where = f"on {scope}" if scope != EVERYWHERE else "everywhere"
+            said = f"{key_word(key)} is {' and '.join(f'`{one}`' for one in ids)} {where}"
+            if scope != EVERYWHERE and all(BY_ID[one].scope == EVERYWHERE for one in ids):
+                continue  # said once, for everywhere
+            found.append(said)
+    return found

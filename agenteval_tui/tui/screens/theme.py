@@ -1,0 +1,43 @@
+"""Choosing a theme: each is shown while the cursor is on it; escape goes back to the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import ClassVar
+
+from textual.await_complete import AwaitComplete
+from textual.theme import Theme
+
+from agenteval_tui.tui.screens.choose import Choice, ChooseScreen
+from agenteval_tui.tui.themes import FileTheme, kind_of
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+
+class ThemeScreen(ChooseScreen):
+    """Dismissed with the name of the theme, or None."""
+
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["choose.tcss", "theme.tcss"]
+
+    def __init__(self, themes: Mapping[str, Theme], current: str) -> None:
+        """`themes` by name. Those out of files come first."""
+        own: list[Choice] = []
+        others: list[Choice] = []
+        for name, theme in themes.items():
+            if isinstance(theme, FileTheme):
+                own.append((name, name, " · ".join(filter(None, (kind_of(theme), theme.about)))))
+            else:
+                others.append((name, name, f"{kind_of(theme)} · of the toolkit"))
+        super().__init__("theme", [*own, *sorted(others)], current)
+        self._before = current
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """The screen behind shows it at once."""
+        event.stop()
+        self.app.theme = event.key
+
+    def dismiss(self, result: str | None = None) -> AwaitComplete:
+        """Closed without a choice: as it was."""
+        if result is None:
+            self.app.theme = self._before
+        return super().dismiss(result)

@@ -1,0 +1,133 @@
+"""What is kept between two starts: the theme, and for each folder or suite that the app was started on, where one was.
+
+One JSON file for all. Two apps at once: each writes only what is its own, on top of what the file says then. Whatever
+is missing, broken or of another kind counts as not there; nothing here raises.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+MOST_STARTS = 30  # folders whose place is kept; the oldest goes
+LARGEST = 1 << 20  # a file beyond that is none of ours
+
+
+class State:
+    """The file as it was read, and what this app changes in it. `start` names what the app was started on."""
+
+    def __init__(self, path: Path, start: str) -> None:
+        self._path = path
+        self._start = start
+        data = read(path)
+        self.theme = text(data, "theme")
+        self._place = mapping(mapping(data, "starts"), start)
+
+    @property
+    def screen(self) -> str:
+        """The screen that was shown last; "" for none."""
+        return text(self._place, "screen")
+
+    def of(self, screen: str) -> Mapping[str, Any]:
+        """What a screen kept; {} for nothing."""
+        return mapping(mapping(self._place, "screens"), screen)
+
+    def keep_theme(self, name: str) -> None:
+        """The person chose a theme."""
+        self.theme = name
+        self._write(lambda data: data.update(theme=name))
+
+    def keep_place(self, screen: str, screens: Mapping[str, Mapping[str, Any]]) -> None:
+        """Where the person is: the screen, and what each screen that was shown wants to know again."""
+        place: dict[str, Any] = {
+            "screen": screen,
+            "screens": {**mapping(self._place, "screens"), **screens},
+        }
+        if {**place, "at": 0} == {**self._place, "at": 0}:
+            return
+        place["at"] = int(time.time())
+        self._place = place
+
+        def change(data: dict[str, Any]) -> None:
+            starts = dict(mapping(data, "starts"))
+            starts[self._start] = place
+            newest = sorted(starts, key=lambda name: number(mapping(starts, name), "at"), reverse=True)
+            data["starts"] = {name: starts[name] for name in newest[:MOST_STARTS]}
+
+        self._write(change)
+
+    def _write(self, change: Any) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with _alone(self._path.with_suffix(".lock")):
+                data = read(self._path)
+                change(data)
+                draft = self._path.with_suffix(f".{os.getpid()}.new")
+                descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                    json.dump(data, file, indent=1)
+                draft.replace(self._path)
+        except OSError:
+            return  # a folder that can't be written is no reason to stop
+
+
+def name_of_start(paths: Sequence[Path], db: Path) -> str:
+    """What a start is kept under: the paths that were given (the current folder without any), and the history."""
+    return "\n".join([*sorted(str(path.resolve()) for path in paths or (Path.cwd(),)), str(db.absolute())])
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The file's content; {} where there is none, or none that can be understood."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return {}
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return dict(data) if isinstance(data, dict) else {}
+
+
+def mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """A mapping within `data`; {} for anything else."""
+    found = data.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def text(data: Mapping[str, Any], key: str) -> str:
+    """A text within `data`; "" for anything else."""
+    found = data.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def texts(data: Mapping[str, Any], key: str) -> list[str]:
+    """A list of texts within `data`; what is none is left out."""
+    found = data.get(key)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def flag(data: Mapping[str, Any], key: str) -> bool:
+    """Whether something is set within `data`."""
+    return data.get(key) is True
+
+
+def number(data: Mapping[str, Any], key: str) -> float:
+    """A number within `data`; 0 for anything else."""
+    found = data.get(key)
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else 0
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Wait for other apps that write."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,58 @@
+"""The app's themes: those that ship, the person's own, and which one is shown."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from agenteval_tui import places
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.helping import Helping
+from agenteval_tui.tui.state import State
+from agenteval_tui.tui.themes import DEFAULT_THEME, load_themes, variable_defaults
+
+
+class Theming(Helping):
+    """An app with themes out of files."""
+
+    state: State
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._theme_problems: list[AgentevalError] = []
+
+    def begin_themes(self) -> None:
+        """Read the themes and show the one that was chosen last."""
+        themes, self._theme_problems = load_themes((places.bundled("themes"), places.config_dir() / "themes"))
+        for theme in themes.values():
+            self.register_theme(theme)
+        wanted = self.state.theme or ("sixteen" if poor_terminal() else DEFAULT_THEME)
+        self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
+
+    def say_theme_problems(self) -> None:
+        """What is wrong with the person's themes, in one notification."""
+        if len(self._theme_problems) == 1:
+            self.say_error(self._theme_problems[0])
+        elif self._theme_problems:
+            self.say("\n".join(str(one) for one in self._theme_problems), severity="error")
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return variable_defaults()
+
+    def action_change_theme(self) -> None:
+        """Choose a theme; each is shown while the cursor is on it."""
+        from agenteval_tui.tui.screens.theme import ThemeScreen
+
+        def chosen(name: str | None) -> None:
+            if name is not None:
+                self.theme = name
+                self.state.keep_theme(name)
+
+        # Textual's own may be removed from its list, ours come first there too.
+        self.push_screen(ThemeScreen(self.available_themes, self.theme), chosen)
+
+
+def poor_terminal() -> bool:
+    """No more than 16 colours, or none: the terminal's own colours serve better than ours."""
+    term = os.environ.get("TERM", "")
+    return "NO_COLOR" not in os.environ and term in ("linux", "xterm", "screen", "vt100", "ansi")
