@@ -47,6 +47,12 @@ def page() -> str:
         command = agenteval.get_command(context, name)
         assert command is not None
         parts.append(_verb(name, command))
+        if isinstance(command, click.Group):
+            inside = click.Context(command, info_name=name)
+            for word in command.list_commands(inside):
+                part = command.get_command(inside, word)
+                assert part is not None
+                parts.append(_verb(f"{name} {word}", part))
     return "\n".join(parts)
 
 

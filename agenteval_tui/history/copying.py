@@ -95,7 +95,9 @@ def move_suites(store: Store, old: str, new: str) -> Moved:
 
 
 def moved_key(key: str, old: str, new: str) -> str:
-    """The suite's path after the move; as it was when it is not in `old`."""
+    """The suite's path after the move; as it was when it is not in `old`, or in `new` already (a folder in it)."""
+    if key == new or key.startswith(f"{new}/"):
+        return key
     if key == old or key.startswith(f"{old}/"):
         return new + key[len(old) :]
     return key

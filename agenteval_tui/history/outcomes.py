@@ -314,6 +314,6 @@ def stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str,
         return None
     try:
         prompt, answer, tools = search_document(unpack_transcript(found[0]), "")
-    except ValueError:  # broken bytes: a word that is still in the index finds a row that is gone, and lists leave it out
+    except ValueError:  # broken bytes: its words stay in the index, and lists leave out rows that are gone
         return None
     return prompt or planned_prompt(connection, found[1]), answer, tools

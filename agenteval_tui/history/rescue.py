@@ -49,7 +49,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
             for file in (new, repaired):
                 _remove(file)
             os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            saved = _save(path, new, repaired)
+            saved = save_readable(path, new, repaired)
             aside = _free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
             for end in ("", "-wal"):
                 with suppress(FileNotFoundError):
@@ -74,7 +74,36 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
     )
 
 
-def _save(path: Path, new: Path, repaired: Path) -> dict[str, int]:
+def salvage(path: Path, new: Path) -> dict[str, int]:
+    """Write everything that can be read of a damaged (or whole) history file into the new file `new`; `path` stays as
+    it is. Gives how many executions, runs and transcripts were saved.
+
+    Raises HistoryError: there is a file `new`, no room, no permission, not a history file.
+    """
+    if not path.is_file() or (path.suffix.lower() not in _OURS and not _has_header(path)):
+        raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
+    repaired = Path(f"{new}.repair")
+    try:
+        os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            return save_readable(path, new, repaired)
+        except BaseException:
+            _remove(new)
+            raise
+        finally:
+            _remove(repaired)
+    except FileExistsError:
+        raise HistoryError(
+            "there is a file of this name already, and it is not written over", where=str(new), mend="name another"
+        ) from None
+    except OSError as error:
+        raise HistoryError(f"what was saved can't be written: {error.strerror}", where=str(new)) from error
+    except sqlite3.Error as error:
+        raise explain(error, new, doing="written") from error
+
+
+def save_readable(path: Path, new: Path, repaired: Path) -> dict[str, int]:
+    """Copy what can be read of `path` into the empty file `new`. `repaired` is a name for a copy that may be needed."""
     target = sqlite3.connect(new, isolation_level=None)
     try:
         target.execute("PRAGMA synchronous = OFF")  # synced as a whole at the end

@@ -221,7 +221,7 @@ def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     path.write_bytes(b"garbage")
-    monkeypatch.setattr(rescue, "_save", full)
+    monkeypatch.setattr(rescue, "save_readable", full)
     with pytest.raises(HistoryError, match="No space left"):
         Store.open(path)
     assert path.read_bytes() == b"garbage"

@@ -1,0 +1,141 @@
+"""`agenteval db`: what it prints, asks and refuses; that it does what it says is tested in tests/history."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.cli.db import megabytes
+from agenteval_tui.cli.db_prune import cutoff
+from agenteval_tui.cli.main import main
+from agenteval_tui.text.problems import AgentevalError
+
+DAY = 86_400_000
+SUITE = """\
+name: Orders
+agent: shop
+agents:
+  shop: {kind: demo, version: v1, pace: 0}
+tests:
+  - id: good
+    prompt: "Where is my order #W1042?"
+    criteria:
+      - {name: a, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: W1042}]}}
+  - id: bad
+    prompt: "Where is my order #W1042?"
+    criteria:
+      - {name: b, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: whale}]}}
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
+    """A suite, and a history of it with two executions, one of them of long ago."""
+    folder = tmp_path_factory.mktemp("made")
+    suite, path = folder / "orders" / "orders.suite.yaml", folder / "history.db"
+    suite.parent.mkdir()
+    suite.write_text(SUITE, "utf-8")
+    for _ in range(2):
+        assert main(["--db", str(path), "run", str(suite)], launch_app=lambda start: 0) == 1
+    with sqlite3.connect(path) as direct:
+        direct.execute("UPDATE executions SET started_ms = 1 WHERE id = 1")
+        direct.execute("UPDATE runs SET started_ms = 1 WHERE execution = 1")
+    direct.close()
+    return suite, path.read_bytes()
+
+
+@pytest.fixture
+def db(made: tuple[Path, bytes], tmp_path: Path) -> Path:
+    path = tmp_path / "mine" / "history.db"
+    path.parent.mkdir()
+    path.write_bytes(made[1])
+    return path
+
+
+def test_what_it_is_and_whether_it_is_whole(cli: Any, db: Path) -> None:
+    Path(f"{db}.version-3-20260101-120000").write_bytes(b"old")
+    said = cli("--db", db, "db")
+    assert said.code == 0
+    assert "whole" in said.out
+    assert "2 executions, 4 runs of 2 tests; 0 labels" in said.out
+    assert "kept beside it" in said.out
+    data = cli("--db", db, "db", "--json").json("db")
+    assert (data["counts"]["runs"], data["problems"], data["network"]) == (4, [], False)
+    assert sum(one["bytes"] for one in data["space"]) <= data["size"] + data["log_size"]
+    assert cli("--db", db, "db", "check", "--deep", "--json").json("db-check")["wrong"] == []
+    with sqlite3.connect(db) as direct:
+        direct.execute("UPDATE executions SET passed = 7")
+    direct.close()
+    wrong = cli("--db", db, "db", "check")
+    assert (wrong.code, "db check --mend" in wrong.out) == (3, True)
+    mended = cli("--db", db, "db", "check", "--mend")
+    assert (mended.code, "put right" in mended.out) == (0, True)
+    assert "the history is whole" in mended.out
+    assert cli("--db", db.with_name("gone.db"), "db").code == 2
+
+
+def test_pruning_says_first_and_asks(cli: Any, db: Path) -> None:
+    looked = cli("--db", db, "db", "prune", "--older-than", "90d", "--dry-run")
+    assert looked.code == 0
+    assert looked.out.startswith("2 of 4 runs and 1 of 2 executions would go, about ")
+    refused = cli("--db", db, "db", "prune", "--older-than", "90d")
+    assert (refused.code, "--yes, or --dry-run" in refused.err) == (2, True)
+    assert cli("--db", db, "db", "prune").code == 2
+    newest = cli("--db", db, "history", "--runs", "--json").json("history-runs")
+    old = next(one["run"] for one in newest if one["started"] < "1971")
+    assert cli("--db", db, "label", old, "4").code == 0
+    done = cli("--db", db, "db", "prune", "--older-than", "90d", "--yes", "--json").json("db-prune")
+    assert (done["runs"], done["kept"], done["removed"]["runs"]) == (1, {"labelled": 1}, 1)
+    again = cli("--db", db, "db", "prune", "--older-than", "90d", "--yes")
+    assert again.out.startswith("nothing of 3 runs is old enough to go")
+    assert "stays: 1 run, labelled" in again.out
+    assert cli("--db", db, "db", "vacuum").code == 0
+
+
+def test_to_another_machine_and_back(cli: Any, db: Path, made: tuple[Path, bytes], tmp_path: Path) -> None:
+    suite = made[0]
+    copy = tmp_path / "copy.db"
+    assert cli("--db", db, "db", "export", copy).code == 0
+    assert cli("--db", db, "db", "export", copy).code == 3
+    mine = tmp_path / "new.db"
+    (done,) = cli("--db", mine, "db", "import", copy, "--json").json("db-import")
+    assert (done["executions"], done["runs"]) == (2, 4)
+    assert "4 runs known already" in cli("--db", mine, "db", "import", copy).out
+    # The project is somewhere else there.
+    there = tmp_path / "project"
+    there.mkdir()
+    shutil.copy(suite, there)
+    assert cli("--db", mine, "run", there).code == 1
+    moved = cli("--db", mine, "db", "move", suite.parent, there)
+    assert "1 suite moved" in moved.out
+    assert "2 tests had been run under both paths" in moved.out
+    assert cli("--db", mine, "db", "move", "/nowhere", there).code == 2
+    assert cli("--db", mine, "db", "check").code == 0
+
+
+def test_saving_what_can_be_read(cli: Any, db: Path) -> None:
+    whole = db.read_bytes()
+    db.write_bytes(whole[: len(whole) * 3 // 4])
+    kept = db.read_bytes()
+    assert cli("--db", db, "db", "check").code == 3
+    saved = cli("db", "salvage", db)
+    assert saved.code == 0
+    assert db.read_bytes() == kept
+    new = Path(f"{db}.salvaged.db")
+    assert cli("--db", new, "db", "check").code == 0
+    assert cli("db", "salvage", db).code == 3, "nothing is written over"
+    assert cli("db", "salvage", db.with_name("gone.db")).code == 3
+
+
+def test_ages_and_sizes() -> None:
+    now = 1000 * DAY
+    assert [cutoff(one, now) for one in ("90d", "24 h", "2w", "1y")] == [910 * DAY, 999 * DAY, 986 * DAY, 635 * DAY]
+    assert cutoff("1970-01-02T00:00+00:00", now) == DAY
+    for wrong in ("90", "soon", "-3d", "9999999d"):
+        with pytest.raises(AgentevalError, match="neither an age nor a day"):
+            cutoff(wrong, now)
+    assert [megabytes(one) for one in (1_500, 2_500_000, 3.21e9)] == ["2 KB", "2.5 MB", "3.2 GB"]
