@@ -56,7 +56,13 @@ def words_of(cause: Cause) -> str:
         return f"{cause.metric or 'everything'} holds, and must not"
     if cause.metric in ("", "extraction"):
         return _EXTRACTION.get(cause.way, cause.way) or "the score is too low"
-    special = {"ToolCheck": _tools, "Trajectory": _tools, "Json": _json, "Classification": _label}.get(cause.metric)
+    special = {
+        "ToolCheck": _tools,
+        "Trajectory": _tools,
+        "Json": _json,
+        "Classification": _label,
+        "TextMatch": _condition,
+    }.get(cause.metric)
     return special(cause) if special is not None else f"{cause.metric}: {_condition(cause)}"
 
 

@@ -59,7 +59,7 @@ def failures(store: Store, runs: Sequence[int] | None = None) -> list[Failure]:
 def first_seen(store: Store, wanted: Iterable[str]) -> dict[str, int]:
     """The oldest run (row number) with each of these signatures; those that no run has are left out."""
     listed = list(wanted)
-    return store.read(lambda c: _first_seen(c, listed))
+    return store.read(lambda c: first_seen_in(c, listed))
 
 
 @dataclass(slots=True)
@@ -127,7 +127,8 @@ def _made(connection: sqlite3.Connection, run: int, status: str) -> list[tuple[s
     return told or [(UNEXPLAINED.signature, 0 if results else -1, "")]
 
 
-def _first_seen(connection: sqlite3.Connection, wanted: Sequence[str]) -> dict[str, int]:
+def first_seen_in(connection: sqlite3.Connection, wanted: Sequence[str]) -> dict[str, int]:
+    """The oldest run with each of these signatures."""
     rows = connection.execute(
         "SELECT cause, min(run) FROM criterion_results WHERE cause > '' AND cause IN (SELECT value FROM json_each(?))"
         " GROUP BY cause",

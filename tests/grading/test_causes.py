@@ -54,7 +54,7 @@ SCHEMA = {
         (
             said("country is there, 5.000"), TEXTS,
             '["failed","The answer","TextResponse","TextMatch","contains_all[1]"]',
-            "TextMatch: the 2nd text of contains_all is missing",
+            "the 2nd text of contains_all is missing",
         ),
         (said(""), TEXTS, '["failed","The answer","TextResponse","","","","empty answer"]',
             "the final answer is empty"),

@@ -1,0 +1,250 @@
+"""Failures grouped by their cause, worst first: "212 failures = 6 causes"."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from agenteval_tui.grading.causes import Cause, cause_from
+from agenteval_tui.history import causes as stored
+from agenteval_tui.history.causes import Failure
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from agenteval_tui.history.store import Store
+
+Trend = Literal["new", "known", "gone", ""]
+TestKey = tuple[str, str]
+_LOOKED_AT = 4
+"""Examples whose evidence is read for what they have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which runs are looked at, and which ones they are compared with: row numbers, oldest first.
+
+    `words` and `before_words` say in a few words what they are: "execution 01J9…", "the execution before".
+    """
+
+    runs: tuple[int, ...]
+    before: tuple[int, ...] = ()
+    words: str = ""
+    before_words: str = ""
+    execution_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseGroup:
+    """One cause and the runs that have it.
+
+    `runs`: row numbers, newest first; `run_ids` their ids. `tests`: (suite key, test id), those with the most runs
+    first; `test_names` beside them. `positions` and `hashes` stand beside `runs`: the number of the failed result (-1:
+    the agent failed) and its criterion's version ("": not known). `share`: of the
+    failed runs that are looked at. `ended`: runs of these tests that are looked at, passed or not. `newest_ms` and
+    `since_ms`: when the newest run here, and the first one ever, began (None: not known). `trend` against what is
+    compared with: "gone" groups have no runs here, and `runs` are those before. `wanted`: what was expected, where it
+    is the same in the runs that were looked into; else "".
+    """
+
+    cause: Cause
+    runs: tuple[int, ...]
+    run_ids: tuple[str, ...]
+    tests: tuple[TestKey, ...]
+    test_names: tuple[str, ...]
+    positions: tuple[int, ...] = ()
+    hashes: tuple[str, ...] = ()
+    share: float = 0.0
+    ended: int = 0
+    newest_ms: int | None = None
+    since_ms: int | None = None
+    since_run: str = ""
+    trend: Trend = ""
+    before: int = 0
+    wanted: str = ""
+
+    @property
+    def count(self) -> int:
+        """Runs with this cause; 0 for one that is gone."""
+        return 0 if self.trend == "gone" else len(self.runs)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions (hashes) of the criterion in these runs."""
+        return tuple(sorted(set(self.hashes) - {""}))
+
+    @property
+    def title(self) -> str:
+        """The cause in a line, with what was expected where that is always the same."""
+        return f"{self.cause.title} ({self.wanted})" if self.wanted else self.cause.title
+
+    def address(self, number: int = 0) -> str:
+        """RUN/CRITERION of one of the runs (the newest first); RUN alone for an agent's error."""
+        position = self.positions[number]
+        return self.run_ids[number] if position < 0 else f"{self.run_ids[number]}/{position + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """All causes of what is looked at, worst first (most runs, then the newest); those that are gone last."""
+
+    scope: Scope
+    groups: tuple[CauseGroup, ...] = ()
+    failed: int = 0
+    ended: int = 0
+
+    @property
+    def present(self) -> tuple[CauseGroup, ...]:
+        """Those that are not gone."""
+        return tuple(one for one in self.groups if one.trend != "gone")
+
+    @property
+    def said(self) -> str:
+        """`212 failures = 6 causes`."""
+        many = len(self.present)
+        failures = f"{self.failed:,} failure{'' if self.failed == 1 else 's'}"
+        return f"{failures} = {many:,} cause{'' if many == 1 else 's'}"
+
+
+def causes_of(store: Store, scope: Scope) -> Causes:
+    """The causes of a scope's failed runs. A run with several failed criteria counts in each of their causes.
+
+    Some evidence is read: that of a few runs of each cause, for what they have in common.
+    """
+    now = stored.failures(store, scope.runs)
+    then = stored.failures(store, scope.before) if scope.before else []
+    by_cause = _grouped(now)
+    before = {signature: {one.run for one in found} for signature, found in _grouped(then).items()}
+    gone = {signature: found for signature, found in _grouped(then).items() if signature not in by_cause}
+    facts = store.read(lambda c: _Facts.read(c, scope, [*now, *then]))
+    facts.since = store.read(lambda c: _since(c, [*by_cause, *gone]))
+    failed = len({one.run for one in now})
+    groups = []
+    for signature, found in by_cause.items():
+        trend: Trend = "" if not scope.before else "known" if signature in before else "new"
+        groups.append(facts.group(signature, found, trend, failed, len(before.get(signature, ()))))
+    groups.sort(key=lambda one: (-len(one.runs), -one.runs[0]))
+    for signature, found in gone.items():
+        groups.append(facts.group(signature, found, "gone", 0, len(before[signature])))
+    ended = len(scope.runs)
+    return Causes(scope, tuple(_with_wanted(store, one) for one in groups), failed, ended)
+
+
+def failure_causes(store: Store, run_ids: Sequence[str]) -> dict[str, list[Cause]]:
+    """The causes of failed runs, by run id: for lists and exports. Runs that passed are left out."""
+    rows = store.read(
+        lambda c: c.execute(
+            "SELECT id, uid FROM runs WHERE uid IN (SELECT value FROM json_each(?))", (json.dumps(list(run_ids)),)
+        ).fetchall()
+    )
+    names = dict(rows)
+    found: dict[str, list[Cause]] = {}
+    for one in stored.failures(store, list(names)):
+        found.setdefault(names[one.run], []).append(cause_from(one.signature))
+    return found
+
+
+def _grouped(found: Iterable[Failure]) -> dict[str, list[Failure]]:
+    """By signature, each run once."""
+    grouped: dict[str, dict[int, Failure]] = {}
+    for one in found:
+        grouped.setdefault(one.signature, {}).setdefault(one.run, one)
+    return {signature: list(by_run.values()) for signature, by_run in grouped.items()}
+
+
+def _since(connection: Connection, signatures: Sequence[str]) -> dict[str, tuple[int, str, int | None]]:
+    """When the first run with each signature began: its row number, id and time."""
+    oldest = stored.first_seen_in(connection, signatures)
+    rows = connection.execute(
+        "SELECT id, uid, started_ms FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(oldest.values())),),
+    )
+    known = {row[0]: (row[0], row[1], row[2]) for row in rows.fetchall()}
+    return {signature: known[run] for signature, run in oldest.items() if run in known}
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What groups are filled with."""
+
+    runs: dict[int, tuple[str, int | None]]
+    tests: dict[int, tuple[TestKey, str]]
+    ended: dict[int, int]
+    since: dict[str, tuple[int, str, int | None]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, connection: Connection, scope: Scope, found: Sequence[Failure]) -> _Facts:
+        rows = connection.execute(
+            "SELECT id, uid, started_ms FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted({one.run for one in found})),),
+        )
+        runs = {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+        rows = connection.execute(
+            "SELECT t.id, s.key, t.test_id, t.name FROM tests t JOIN suites s ON s.id = t.suite"
+            " WHERE t.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted({one.test for one in found})),),
+        )
+        tests = {row[0]: ((row[1], row[2]), row[3]) for row in rows.fetchall()}
+        rows = connection.execute(
+            "SELECT test, count(*) FROM runs WHERE id IN (SELECT value FROM json_each(?)) GROUP BY test",
+            (json.dumps(list(scope.runs)),),
+        )
+        return cls(runs, tests, dict(rows.fetchall()))
+
+    def group(self, signature: str, found: list[Failure], trend: Trend, failed: int, before: int) -> CauseGroup:
+        found = sorted((one for one in found if one.run in self.runs), key=lambda one: -one.run)
+        counts: dict[int, int] = {}
+        for one in found:
+            counts[one.test] = counts.get(one.test, 0) + 1
+        tests = sorted((one for one in counts if one in self.tests), key=lambda one: (-counts[one], self.tests[one]))
+        oldest = self.since.get(signature)
+        first = found[-1]
+        if oldest is None or first.run < oldest[0]:
+            oldest = (first.run, *self.runs[first.run])
+        return CauseGroup(
+            cause_from(signature),
+            tuple(one.run for one in found),
+            tuple(self.runs[one.run][0] for one in found),
+            tuple(self.tests[one][0] for one in tests),
+            tuple(self.tests[one][1] for one in tests),
+            tuple(one.position for one in found),
+            tuple(one.criterion for one in found),
+            len(found) / failed if failed else 0.0,
+            sum(self.ended.get(one, 0) for one in counts),
+            self.runs[found[0].run][1],
+            oldest[2],
+            oldest[1],
+            trend,
+            before,
+        )
+
+
+def _with_wanted(store: Store, group: CauseGroup) -> CauseGroup:
+    """The group with what was expected, where its newest and oldest runs agree on it."""
+    from agenteval_tui.grading.cause_ways import way_of
+    from agenteval_tui.grading.words import quoted
+
+    cause = group.cause
+    if cause.kind != "failed" or not cause.metric or cause.metric in ("ToolCheck", "Trajectory", "Json", "extraction"):
+        return group
+    numbers = sorted({*range(min(_LOOKED_AT // 2, len(group.runs))), *range(len(group.runs))[-_LOOKED_AT // 2 :]})
+    expected = set()
+    for number in numbers:
+        results, position = store.results(group.run_ids[number]), group.positions[number]
+        if not 0 <= position < len(results):
+            continue
+        for metric in results[position].metrics:
+            lines = [one for one in metric.evidence if one.passed is False and metric.type == cause.metric]
+            line = next((one for one in lines if way_of(metric.type, one).condition == cause.condition), None)
+            if line is not None:
+                is_text = isinstance(line.expected, str) and line.expected
+                expected.add(quoted(line.expected, 40) if is_text else _figure(line.expected))
+    if len(expected) != 1:
+        return group
+    return replace(group, wanted=expected.pop())
+
+
+def _figure(expected: object) -> str:
+    return f"{expected:g}" if isinstance(expected, int | float) and not isinstance(expected, bool) else ""

@@ -1,0 +1,232 @@
+"""Deciding about causes, and whether what was decided still holds.
+
+A decision is open again (it "no longer holds"):
+
+- when its date is over: `until` of any decision; of a quarantine also when a test's quarantine ended or was taken away;
+- accept, fix, label, ignore: when runs that began after the decision have the cause with a version of the criterion
+  that was not there when it was decided. Of `fix` that means that the fix was no fix;
+- every decision: when runs that began after it have the cause in tests that it was not decided for;
+- accept, ignore: when the share of failed runs of the decided tests grew by more than chance: in runs that began after
+  the decision the lower end of its 95 % interval (Wilson) lies above the share at the time of the decision.
+
+Nothing of that is written: a decision holds or does not, for the runs that are looked at. `reopen` takes one back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.causes import CauseGroup, Causes
+from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.history import quarantines, triage
+from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, Quarantine, Quarantined
+from agenteval_tui.history.triage import Context, Decision
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+_BY_VERSION = ("accept", "fix", "label", "ignore")
+_BY_SHARE = ("accept", "ignore")
+SAID = {
+    "accept": "accepted as baseline",
+    "fix": "the criterion is to be fixed",
+    "quarantine": "in quarantine",
+    "label": "labelled by a person",
+    "ignore": "ignored until it changes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What was decided about a cause. `open_again`: why it no longer holds; "" while it does."""
+
+    decision: Decision
+    open_again: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the decision is in force."""
+        return not self.open_again
+
+    @property
+    def said(self) -> str:
+        """In words: `ignored until it changes`, `open again: …`."""
+        words = SAID.get(self.decision.decision, self.decision.decision)
+        return words if self.holds else f"open again (was: {words}): {self.open_again}"
+
+
+def standings(store: Store, causes: Causes, at_ms: int | None = None) -> dict[str, Standing]:
+    """What was decided about the causes that are looked at, by signature. Causes without a decision are left out."""
+    decided = triage.decisions_by_signature(store)
+    if not decided:
+        return {}
+    now = now_ms() if at_ms is None else at_ms
+    held = quarantines.active(store, now)
+    found: dict[str, Standing] = {}
+    for group in causes.groups:
+        decision = decided.get(group.cause.signature)
+        if decision is not None:
+            later = _later(store, group, causes, decision)
+            found[decision.signature] = Standing(decision, why_open(group, decision, later, held, now))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What the runs that began after a decision show of its cause. `failed` of `runs` are of the decided tests."""
+
+    versions: tuple[str, ...] = ()
+    tests: tuple[tuple[str, str], ...] = ()
+    failed: int = 0
+    runs: int = 0
+
+
+def why_open(group: CauseGroup, decision: Decision, later: Later, held: Quarantined, now: int) -> str:
+    """Why a decision no longer holds, in a few words; "" while it does. The rules are this module's docstring."""
+    kind, context = decision.decision, decision.context
+    if decision.until_ms is not None and now >= decision.until_ms:
+        return "its date is over"
+    if kind == "quarantine" and group.trend != "gone":
+        name = group.cause.criterion
+        free = [key for key in context.tests if key in group.tests and held.criterion(*key, name) is None]
+        if free:
+            return f"{free[0][1]} is in quarantine no more"
+    fresh = [one for one in later.versions if one not in context.versions]
+    if kind in _BY_VERSION and context.versions and fresh:
+        return "the criterion was changed" if kind != "fix" else "the criterion was changed, and it still fails"
+    others = [key[1] for key in later.tests if key not in context.tests]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        return f"it is in {others[0]}{more} too"
+    if kind in _BY_SHARE and context.runs and later.runs:
+        share = context.failed / context.runs
+        if wilson(later.failed, later.runs)[0] > share:
+            return f"it grew from {context.failed} of {context.runs} runs to {later.failed} of {later.runs}"
+    return ""
+
+
+def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) -> Later:
+    """Of the runs that are looked at those that began after the decision."""
+    at_ms = decision.at_ms
+    if group.trend == "gone":
+        return Later()
+    rows = {row.rowid: row for row in store.run_rows(group.runs) if (row.started_ms or 0) > at_ms}
+    if not rows:
+        return Later()
+    versions = {digest for run, digest in zip(group.runs, group.hashes, strict=True) if run in rows} - {""}
+    tests = tuple(dict.fromkeys((row.suite_key, row.test_id) for row in rows.values()))
+    counted = store.read(
+        lambda c: c.execute(
+            "SELECT s.key, t.test_id, count(*) FROM runs r JOIN tests t ON t.id = r.test"
+            " JOIN suites s ON s.id = t.suite WHERE r.started_ms > ? AND r.id IN (SELECT value FROM json_each(?))"
+            " GROUP BY t.id",
+            (at_ms, json.dumps(list(causes.scope.runs))),
+        ).fetchall()
+    )
+    decided = set(decision.context.tests)
+    failed = sum((row.suite_key, row.test_id) in decided for row in rows.values())
+    ended = sum(number for suite, test, number in counted if (suite, test) in decided)
+    return Later(tuple(sorted(versions)), tests, failed, ended)
+
+
+# Deciding
+
+
+def context_of(group: CauseGroup) -> Context:
+    """What holds of a cause now."""
+    return Context(group.versions, group.tests, group.count, group.ended)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a decision did beside being written down, in a sentence."""
+
+    decision: Decision
+    said: str
+
+
+def decide(
+    store: Store,
+    group: CauseGroup,
+    decision: str,
+    *,
+    note: str = "",
+    who: str = "",
+    until_ms: int | None = None,
+    execution_id: str = "",
+    passed: bool = False,
+) -> Done:
+    """Decide about a cause, and do it. Blocks.
+
+    accept: the runs of `execution_id` become the baseline of its tests. quarantine: its tests (of a criterion's cause:
+    that criterion of them) are in quarantine until `until_ms` (14 days). label: its runs that nobody has labelled are,
+    as failed, or passed with `passed`. Raises AgentevalError when that can't be done; nothing is written then.
+    """
+    if group.trend == "gone" and decision in ("accept", "quarantine", "label"):
+        raise AgentevalError("this cause is gone: there is nothing to do about it", mend="choose one that has runs")
+    said = SAID.get(decision, "")
+    if decision == "accept":
+        said = _accept(store, group, execution_id, who)
+    elif decision == "quarantine":
+        until_ms = until_ms if until_ms is not None else now_ms() + DEFAULT_DAYS * DAY_MS
+        said = _quarantine(store, group, until_ms, note, who)
+    elif decision == "label":
+        said = _label(store, group, passed, note, who)
+    made = Decision(group.cause.signature, decision, note, who, now_ms(), until_ms, context_of(group))
+    triage.decide(store, made)
+    return Done(made, said)
+
+
+def _accept(store: Store, group: CauseGroup, execution_id: str, who: str) -> str:
+    from agenteval_tui.history.baselines import set_baseline
+
+    if not execution_id:
+        execution_id = store.run(group.run_ids[0]).execution_id
+    done = set_baseline(store, execution_id, tests=group.tests, who=who)
+    said = f"execution {execution_id[:10]} is the baseline of {_tests(len(done.tests))}"
+    left = f"; {_tests(len(done.left_out))} left out: no run of it was decided" if done.left_out else ""
+    return said + left
+
+
+def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: str) -> str:
+    name = group.cause.criterion if group.cause.kind in ("failed", "error") else ""
+    reason = note or group.cause.title
+    futures = [
+        quarantines.put(store, Quarantine(suite, test, until_ms, name, reason, who)) for suite, test in group.tests
+    ]
+    for future in futures:
+        future.result()
+    what = f"{name} of {_tests(len(group.tests))}" if name else _tests(len(group.tests))
+    return f"{what} in quarantine"
+
+
+def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -> str:
+    from agenteval_tui.analysis.agreement import label_of
+    from agenteval_tui.analysis.labels import give_label
+    from agenteval_tui.history.replies import Label
+
+    labels: dict[str, list[Label]] = {}
+    for label in store.labels(group.run_ids):
+        labels.setdefault(label.run_id, []).append(label)
+    made = 0
+    for run, digest in zip(group.run_ids, group.hashes, strict=True):
+        if label_of(labels.get(run, ()), digest) is None:
+            give_label(store, Label(run, None, digest, note, who, passed=passed))
+            made += 1
+    verdict = "passed" if passed else "failed"
+    return f"{made} run{'' if made == 1 else 's'} labelled {verdict}" if made else "every run had a label already"
+
+
+def known_signatures(causes: Causes | None, decided: Iterable[str]) -> list[str]:
+    """All signatures that a short name may mean: of what is looked at, and of what was decided."""
+    own = [group.cause.signature for group in causes.groups] if causes is not None else []
+    return list(dict.fromkeys([*own, *decided]))
+
+
+def _tests(number: int) -> str:
+    return f"{number} test{'' if number == 1 else 's'}"

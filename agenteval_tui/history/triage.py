@@ -1,0 +1,176 @@
+"""What people decided about causes of failure: once for a signature, with what held when they did."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agenteval_tui.grading.causes import cause_from, cause_id
+from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.writer import Totals
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+
+DECISIONS = ("accept", "fix", "quarantine", "label", "ignore")
+"""accept: it is the baseline. fix: the criterion is wrong. quarantine: its tests don't gate. label: people said what
+the runs are worth. ignore: until something changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What held when it was decided.
+
+    `versions`: hashes of the criterion's versions that had failed with this cause; none for an agent's error. `tests`:
+    (suite key, test id). `failed` of `runs` runs of these tests had the cause, in what the person looked at.
+    """
+
+    versions: tuple[str, ...] = ()
+    tests: tuple[tuple[str, str], ...] = ()
+    failed: int = 0
+    runs: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {
+            "versions": list(self.versions),
+            "tests": [list(one) for one in self.tests],
+            "failed": self.failed,
+            "runs": self.runs,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision about a cause. `until_ms`: it is open again from then on; None: no date was given."""
+
+    signature: str
+    decision: str
+    note: str = ""
+    who: str = ""
+    at_ms: int = 0
+    until_ms: int | None = None
+    context: Context = field(default_factory=Context)
+
+    @property
+    def id(self) -> str:
+        """The short name of the cause."""
+        return cause_id(self.signature)
+
+
+@dataclass(slots=True)
+class Decide:
+    """A decision; it replaces the one that there was about the cause."""
+
+    patient: ClassVar[bool] = False
+    decision: Decision
+
+    def prepare(self) -> None:
+        """Refuse what is no decision."""
+        one = self.decision
+        if one.decision not in DECISIONS:
+            raise HistoryError(f"{one.decision!r} is no decision", mend=f"one of {', '.join(DECISIONS)}")
+        try:
+            cause_from(one.signature)
+        except ValueError as wrong:
+            raise HistoryError(str(wrong)) from None
+        one = self.decision = replace(one, at_ms=one.at_ms or now_ms())
+        if one.until_ms is not None and one.until_ms <= one.at_ms:
+            raise HistoryError("the end of a decision must lie in the future", mend="give a later day")
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Write it."""
+        one = self.decision
+        connection.execute(
+            "INSERT INTO triage (signature, decision, note, who, at_ms, context, until_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (signature) DO UPDATE SET decision = excluded.decision, note = excluded.note,"
+            " who = excluded.who, at_ms = excluded.at_ms, context = excluded.context, until_ms = excluded.until_ms",
+            (
+                clean(one.signature),
+                one.decision,
+                clean(one.note),
+                clean(one.who),
+                one.at_ms,
+                json_text(one.context.to_json()),
+                one.until_ms,
+            ),
+        )
+
+
+@dataclass(slots=True)
+class Reopen:
+    """A decision is taken back: the cause is open again."""
+
+    patient: ClassVar[bool] = False
+    signature: str
+
+    def prepare(self) -> None:
+        """Nothing to encode."""
+
+    def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
+        """Delete it. Raises AgentevalError when there is none."""
+        if not connection.execute("DELETE FROM triage WHERE signature = ?", (clean(self.signature),)).rowcount:
+            raise AgentevalError(
+                f"nothing was decided about {cause_id(self.signature)}", mend="see agenteval triage without arguments"
+            )
+
+
+def decide(store: Store, decision: Decision) -> None:
+    """Write a decision down; blocks until it is on the disk. Raises HistoryError for what is none."""
+    store.write(Decide(decision)).result()
+
+
+def reopen(store: Store, signature: str) -> None:
+    """Take a decision back; blocks. Raises AgentevalError when there is none."""
+    store.write(Reopen(signature)).result()
+
+
+def decisions(store: Store) -> list[Decision]:
+    """All decisions, the newest first."""
+    return store.read(read_all)
+
+
+def decisions_by_signature(store: Store) -> dict[str, Decision]:
+    """All decisions, by the cause's signature."""
+    return {one.signature: one for one in store.read(read_all)}
+
+
+def signature_of(known: Sequence[str], ref: str) -> str:
+    """The signature among `known` whose short name begins with `ref`. Raises AgentevalError: none, or several."""
+    wanted = ref.strip().lower()
+    found = [one for one in dict.fromkeys(known) if cause_id(one).startswith(wanted)] if wanted else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(cause_id(one) for one in found[:5])
+        raise AgentevalError(f"{ref} may be several causes: {names}", mend="give more of its digits")
+    raise AgentevalError(f"there is no cause {ref} here", mend="`agenteval causes` lists them with their names")
+
+
+def read_all(connection: sqlite3.Connection) -> list[Decision]:
+    """All decisions, the newest first."""
+    rows = connection.execute(
+        "SELECT signature, decision, note, who, at_ms, until_ms, context FROM triage ORDER BY at_ms DESC, id DESC"
+    )
+    return [Decision(*row[:6], _context(row[6])) for row in rows.fetchall()]
+
+
+def _context(text: str) -> Context:
+    try:
+        data: Any = json.loads(text)
+    except ValueError:
+        data = {}
+    if not isinstance(data, Mapping):
+        return Context()
+    return Context(
+        tuple(str(one) for one in data.get("versions") or ()),
+        tuple((str(one[0]), str(one[1])) for one in data.get("tests") or ()),
+        int(data.get("failed") or 0),
+        int(data.get("runs") or 0),
+    )

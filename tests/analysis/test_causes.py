@@ -1,0 +1,231 @@
+"""Failures by cause, and what was decided about them: hand-made histories, no execution."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
+from agenteval_tui.analysis.causes import CauseGroup, Causes, causes_of, failure_causes
+from agenteval_tui.analysis.triage import Done, decide, standings
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
+from agenteval_tui.history import quarantines, triage
+from agenteval_tui.history.baselines import baselines, set_baseline
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded, RunFilter
+from agenteval_tui.history.store import Store
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Message, RunError, Transcript
+
+SUITE = "/suites/shop.suite.yaml"
+# What a run of a test did: "" passed; "text" misses a text; "tool" a call; "down" its agent failed.
+Made = Callable[..., str]
+
+
+def result(name: str, missed: str, digest: str) -> CriterionResult:
+    """A criterion's result; `missed`: the condition that was not held."""
+    if not missed:
+        return CriterionResult(name, Outcome.PASSED, 1.0, criterion_hash=digest, prototype_class="TextResponse")
+    kind = "ToolCheck" if missed == "tools[0].usage" else "TextMatch"
+    said = "get_order was never called" if kind == "ToolCheck" else '"5000" is not in the text; nearest "5.000"'
+    line = Evidence(missed, False, said, "5000", 0 if kind == "ToolCheck" else None)
+    metric = MetricResult(kind, kind, Outcome.FAILED, 0.0, evidence=(line,))
+    return CriterionResult(
+        name, Outcome.FAILED, 0.0, criterion_hash=digest, prototype_class="TextResponse", metrics=(metric,)
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "made.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def ran(store: Store) -> Made:
+    """`ran("E1", smoke=["", "text"], refund=["down"])`: an execution with these runs; gives its id."""
+
+    def made(execution: str, *, version: str = "v1", **tests: list[str]) -> str:
+        number = 0
+        record = ExecutionRecord(execution, execution, "run", "", (SUITE,), now_ms())
+        plans, ends = [], []
+        for test, runs in tests.items():
+            for what in runs:
+                run = f"{execution}-{number:03}"
+                plans.append(
+                    PlannedRun(
+                        run, execution, number, SUITE, "Shop", test, test.title(), prompt="?",
+                        criteria=(f"filter-{version}", "lookup-v1"), specs=({"name": "filter"}, {"name": "lookup"}),
+                    )
+                )  # fmt: skip
+                error = RunError("timeout", f"no answer for {30 + number} s") if what == "down" else None
+                results = (
+                    result("The filter", "contains_all[1]" if what == "text" else "", f"filter-{version}"),
+                    result("Looks it up", "tools[0].usage" if what == "tool" else "", "lookup-v1"),
+                )
+                status = "error" if error else "failed" if what else "passed"
+                transcript = Transcript((Message("user", "?"), Message("assistant", run)), error=error)
+                ends.append(RunEnded(run, status, 0.5, now_ms(), 10.0, 1, transcript, () if error else results))
+                number += 1
+        store.begin_execution(record, plans)
+        for end in ends:
+            store.run_ended(end)
+        store.end_execution(execution, "finished").result()
+        return execution
+
+    return made
+
+
+def at(store: Store, execution: str, ms: int) -> None:
+    """The runs of an execution began then."""
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE runs SET started_ms = ? WHERE uid LIKE ?", (ms, f"{execution}-%"))
+    connection.close()
+
+
+def group(causes: Causes, part: str) -> CauseGroup:
+    return next(one for one in causes.groups if part in one.title)
+
+
+def test_failures_are_grouped_worst_first_and_compared_with_the_execution_before(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text", ""], refund=["tool"])
+    ran("E2", smoke=["text", "text", ""], refund=["text", "down", "down"])
+    causes = causes_of(store, execution_scope(store))
+    assert causes.said == "5 failures = 2 causes"
+    assert causes.scope.before_words == "the execution before"
+    text, down, gone = causes.groups
+    assert text.title == 'The filter: the 2nd text of contains_all is missing ("5000")'
+    assert (text.count, text.share, text.trend, text.before, text.ended) == (3, 0.6, "known", 1, 6)
+    assert text.tests == ((SUITE, "smoke"), (SUITE, "refund"))
+    assert text.run_ids == ("E2-003", "E2-001", "E2-000")
+    assert text.address() == "E2-003/1"
+    assert text.since_run == "E1-000"
+    assert (down.count, down.trend, down.title) == (2, "new", "the agent failed (timeout): no answer for N s")
+    assert down.address() == "E2-005"
+    assert (gone.count, gone.trend, gone.before) == (0, "gone", 1)
+    assert [one.title for one in failure_causes(store, ["E2-000", "E2-002"])["E2-000"]] == [text.cause.title]
+    # One test of it, the newest runs of each test, and everything that was ever run.
+    assert causes_of(store, execution_scope(store, "E2", ["SMOKE"])).said == "2 failures = 1 cause"
+    assert causes_of(store, newest_scope(store, [SUITE])).said == causes.said
+    assert causes_of(store, newest_scope(store, [SUITE], ["refund"])).said == "3 failures = 2 causes"
+    everything = causes_of(store, filter_scope(store, RunFilter()))
+    assert everything.said == "7 failures = 3 causes"
+    assert {one.trend for one in everything.groups} == {""}
+    assert causes_of(store, filter_scope(store, RunFilter(test_id="nobody"))).said == "0 failures = 0 causes"
+
+
+def test_a_baseline_is_what_it_is_compared_with(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text"], refund=["tool"])
+    set_baseline(store, "E1", tests=[(SUITE, "smoke")])
+    ran("E2", smoke=[""], refund=["tool"])
+    ran("E3", smoke=["text"], refund=["down"])
+    causes = causes_of(store, execution_scope(store))
+    assert causes.scope.before_words == "the baseline, or the execution before"
+    assert group(causes, "filter").trend == "known"  # E2 had it not, but the baseline had
+    assert group(causes, "timeout").trend == "new"
+    assert group(causes, "Looks it up").trend == "gone"
+
+
+def test_causes_of_older_runs_are_made_out_of_their_evidence_and_kept(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text", "tool", "", "down"])
+    fresh = causes_of(store, execution_scope(store))
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE criterion_results SET cause = NULL")
+        connection.commit()
+        assert causes_of(store, execution_scope(store)).groups == fresh.groups
+        store.label("E1-000", 1).result()  # behind what was written before
+        kept = connection.execute("SELECT count(*) FROM criterion_results WHERE cause > ''").fetchone()
+        assert kept == (2,)
+        connection.execute("UPDATE criterion_results SET cause = NULL")
+        connection.execute("UPDATE evidence SET data = x'00'")
+        connection.commit()
+    connection.close()
+    assert group(causes_of(store, execution_scope(store)), "no stored result").count == 2
+
+
+def decided(store: Store, decision: str, part: str = "filter", **more: object) -> Done:
+    causes = causes_of(store, execution_scope(store))
+    return decide(store, group(causes, part), decision, who="kim", **more)  # type: ignore[arg-type]
+
+
+def open_again(store: Store, part: str = "filter", at_ms: int | None = None) -> str:
+    causes = causes_of(store, execution_scope(store))
+    return standings(store, causes, at_ms)[group(causes, part).cause.signature].open_again
+
+
+def test_a_decision_holds_until_something_changes(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text"] * 2 + [""] * 18, refund=[""])
+    at(store, "E1", now_ms() - 60_000)
+    done = decided(store, "ignore", note="known")
+    assert (done.decision.context.failed, done.decision.context.runs) == (2, 20)
+    assert open_again(store) == ""
+    assert open_again(store, at_ms=now_ms() + 10**12) == ""  # no date was given
+    later = now_ms() + 60_000
+    for execution, version, tests, why in (
+        ("E2", "v1", {"smoke": ["text"] * 3 + [""] * 17}, ""),  # by chance
+        ("E3", "v1", {"smoke": ["text"] * 9 + [""] * 11}, "it grew from 2 of 20 runs to 9 of 20"),
+        ("E4", "v1", {"smoke": ["text"], "refund": ["text"]}, "it is in refund too"),
+        ("E5", "v2", {"smoke": ["text"]}, "the criterion was changed"),
+    ):
+        ran(execution, version=version, **tests)
+        at(store, execution, later)
+        assert open_again(store) == why, execution
+    # Fixed, and it fails again; what is in quarantine may grow.
+    triage.decide(store, triage.Decision(done.decision.signature, "fix", at_ms=now_ms(), context=done.decision.context))
+    assert open_again(store) == "the criterion was changed, and it still fails"
+    triage.reopen(store, done.decision.signature)
+    assert standings(store, causes_of(store, execution_scope(store))) == {}
+    with pytest.raises(AgentevalError, match="nothing was decided"):
+        triage.reopen(store, done.decision.signature)
+
+
+def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text", "text", ""], refund=["tool", "down"])
+    assert decided(store, "quarantine", until_ms=now_ms() + 50_000).said == "The filter of 1 test in quarantine"
+    ((held,),) = (tuple(quarantines.active(store)),)
+    assert (held.test_id, held.criterion, held.who) == ("smoke", "The filter", "kim")
+    assert open_again(store) == ""
+    assert open_again(store, at_ms=now_ms() + 60_000) == "its date is over"
+    quarantines.end(store, SUITE, "smoke", "The filter").result()
+    assert open_again(store) == "smoke is in quarantine no more"
+    assert decided(store, "quarantine", "timeout").said == "1 test in quarantine"
+
+    assert decided(store, "accept").said == "execution E1 is the baseline of 1 test"
+    assert [one.test_id for one in baselines(store)] == ["smoke"]
+
+    store.label("E1-001", 5).result()
+    assert decided(store, "label", note="really wrong").said == "1 run labelled failed"
+    (label,) = store.labels(["E1-000"])
+    assert (label.passed, label.criterion_hash, label.comment, label.who) == (
+        False, "filter-v1", "really wrong", "kim",
+    )  # fmt: skip
+    assert decided(store, "label").said == "every run had a label already"
+
+    assert decided(store, "fix", "Looks").said == "the criterion is to be fixed"
+    known = [one.signature for one in triage.decisions(store)]
+    assert {one.decision for one in triage.decisions(store)} == {"label", "fix", "quarantine"}
+    wanted = triage.decisions(store)[0]
+    assert triage.signature_of(known, wanted.id[:6]) == wanted.signature
+
+
+def test_what_is_refused_is_not_written(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text"], refund=["down"])
+    causes = causes_of(store, execution_scope(store))
+    with pytest.raises(AgentevalError, match="no run of these tests"):
+        decide(store, group(causes, "timeout"), "accept")
+    with pytest.raises(HistoryError, match="no decision"):
+        decide(store, group(causes, "filter"), "shrug")
+    with pytest.raises(HistoryError, match="future"):
+        decide(store, group(causes, "filter"), "ignore", until_ms=5)
+    with pytest.raises(HistoryError, match="no signature"):
+        triage.decide(store, triage.Decision("not one", "ignore"))
+    ran("E2", smoke=[""])
+    with pytest.raises(AgentevalError, match="gone"):
+        decide(store, group(causes_of(store, execution_scope(store)), "filter"), "quarantine")
+    assert triage.decisions(store) == []
+    with pytest.raises(AgentevalError, match="no cause"):
+        triage.signature_of(["a"], "")
