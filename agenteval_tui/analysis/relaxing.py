@@ -72,16 +72,16 @@ def count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggesti
 
     Flips are counted against the criterion as it is saved, as for any other edit.
     """
-    labels = _opinions(bench, criterion)
+    labels = opinions(bench, criterion)
     for suggestion in suggestions:
         for impact in bench.impact(criterion, suggestion.relaxation.new_text):
             suggestion.impact = impact
             if impact.done == impact.total:
-                suggestion.labels = _agreement(bench, criterion, impact, labels)
+                suggestion.labels = agreement(bench, criterion, impact, labels)
             yield suggestion
 
 
-def _opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
+def opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
     """What people said of the pool's runs: should the criterion pass? The last label of a run counts.
 
     A label of this criterion beats one of the run as a whole.
@@ -98,16 +98,17 @@ def _opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
     return {run: one.good for run, one in found.items()}
 
 
-def _agreement(bench: Workbench, criterion: int, impact: Impact, labels: Mapping[str, bool]) -> Agreement:
+def agreement(bench: Workbench, criterion: int, impact: Impact, labels: Mapping[str, bool]) -> Agreement:
+    """How the outcomes of a wholly counted impact agree with what people said (`opinions`)."""
     if not labels:
         return Agreement()
-    agreement = Agreement(labelled=len(labels))
+    found = Agreement(labelled=len(labels))
     then = {run: after for run, _, after in impact.flips}
     for run, good in labels.items():
         now = bench.saved_outcome(criterion, run)
         wanted = "passed" if good else "failed"
-        agreement.now += now == wanted
-        agreement.then += then.get(run, now) == wanted
+        found.now += now == wanted
+        found.then += then.get(run, now) == wanted
         if run in then and now == wanted:
-            agreement.against.append(run)
-    return agreement
+            found.against.append(run)
+    return found

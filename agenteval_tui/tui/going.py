@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.notices import Place
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+    from agenteval_tui.tui.screens.compare import CompareScreen
     from agenteval_tui.tui.screens.difference import DifferenceScreen
     from agenteval_tui.tui.screens.divergence import DivergenceScreen
     from agenteval_tui.tui.screens.editor import EditorScreen
@@ -99,18 +100,30 @@ class Going(Outside):
         runs: Sequence[str] = (),
         edit: bool = False,
         at: BlockKey | None = None,
+        config: str | None = None,
     ) -> None:
         """Open a run in the workbench; `runs` are those that next and previous go through, `at` a place in its
-        transcript."""
+        transcript, `config` an edit of `criterion` that is not saved yet."""
         self.go("inspect")
         screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
-        screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit, at=at)
+        screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit, at=at, config=config)
 
     def show_difference(self, left: str, right: str) -> None:
         """Compare two runs step by step."""
         self.go("difference")
         screen: DifferenceScreen = self.get_screen("difference")  # type: ignore[assignment]
         screen.open(left, right)
+
+    def compare(
+        self, a: str = "", b: str = "", *, agents: Sequence[str] = (), variations: Sequence[str] = ()
+    ) -> None:
+        """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
+        `variations`: with each other."""
+        from agenteval_tui.analysis.comparison_sides import Sides
+
+        self.go("compare")
+        screen: CompareScreen = self.get_screen("compare")  # type: ignore[assignment]
+        screen.open(Sides(a, b, tuple(agents), tuple(variations)))
 
     def show_divergence(self, run_id: str) -> None:
         """Show where the repetitions of a run's test part."""

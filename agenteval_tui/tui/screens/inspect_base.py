@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 
 from agenteval_tui.analysis.neighbours import Around
+from agenteval_tui.analysis.run_facts import RunFacts
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.screens.inspect_edits import Draft, DraftKey
@@ -15,6 +16,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.relaxing import Agreement
     from agenteval_tui.analysis.workbench import Impact, Workbench
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -31,11 +33,13 @@ class InspectBase(FrameScreen):
         super().__init__()
         self._bench: Workbench | None = None
         self._around = Around([], {})
+        self._facts = RunFacts()
         self._criterion = 0
         self._result: CriterionResult | None = None
         self._saved_results: tuple[CriterionResult, ...] = ()
         self._diagnostics: tuple[Diagnostic, ...] = ()
         self._impact: Impact | None = None
+        self._agreement: Agreement | None = None
         self._drafts: dict[DraftKey, Draft] = {}
         self._show_tools = False
         self._raw = False

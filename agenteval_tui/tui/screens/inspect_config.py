@@ -40,15 +40,18 @@ class InspectConfig(InspectPanes):
         self._busy: asyncio.Future[Any] | None = None
         self._assist = Assist()
 
-    def _choose(self, number: int) -> None:
-        """Show criterion `number`: its config (or its draft), what it looked at, its evidence."""
+    def _choose(self, number: int, config: str | None = None) -> None:
+        """Show criterion `number`: its config (or its draft), what it looked at, its evidence. `config` becomes its
+        draft."""
         bench = self._bench
         assert bench is not None
         self._criterion = number
-        self._impact = None
+        self._impact = self._agreement = None
         self._diagnostics = ()
         key, saved = self._draft_key(), bench.criteria[number].text
         self._put_back(key, saved)
+        if config is not None:
+            self._drafts[key] = Draft(config, saved)
         draft = self._drafts.get(key)
         if draft is not None and draft.text == saved:
             draft = self._drafts.pop(key) and None
@@ -165,6 +168,9 @@ class InspectConfig(InspectPanes):
         self._draw(keep_place=not first)
 
     async def _count_impact(self, bench: Workbench, number: int, text: str) -> None:
+        from agenteval_tui.analysis.relaxing import agreement, opinions
+
+        self._agreement = None
         while not await self._alone(partial(bench.preload, number, PRELOAD_SECONDS)):
             pass
         drawn = 0.0
@@ -176,6 +182,11 @@ class InspectConfig(InspectPanes):
                 drawn = now
                 self._draw_impact()
         self._draw_impact()
+        impact = self._impact
+        if impact is not None and impact.total:
+            labels = await self._alone(lambda: opinions(bench, number))
+            self._agreement = agreement(bench, number, impact, labels)
+            self._draw_impact()
 
     async def _alone(self, work: Callable[[], T]) -> T:
         """Do `work` in a thread, never beside another one: who is cancelled here leaves a thread that goes on."""

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.neighbours import Around, first_criterion, runs_around
+from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
+from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.screens.inspect_config import InspectConfig
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A run as it was read: the verdicts are those of the criteria as they are saved."""
+
+    bench: Workbench
+    results: tuple[CriterionResult, ...]
+    around: Around
+    facts: RunFacts
 
 
 class InspectOpening(InspectConfig):
@@ -31,48 +44,47 @@ class InspectOpening(InspectConfig):
         runs: Sequence[str] = (),
         edit: bool = False,
         at: BlockKey | None = None,
+        config: str | None = None,
     ) -> None:
         """Show a run; `criterion` names the one to begin with, else the first that failed; `at` a place in its
-        transcript."""
+        transcript. `config`: what that criterion's config is to be, as an edit that is not saved."""
         if not self._composed:
             # The screen is being made: an answer that came before its widgets are there would find nothing.
-            self._pending = partial(self.open_run, run_id, criterion=criterion, runs=runs, edit=edit, at=at)
+            again = partial(self.open_run, run_id, criterion=criterion, runs=runs, edit=edit, at=at, config=config)
+            self._pending = again
             return
         session = self.agenteval.session
         known = self._around if run_id in self._around.runs and not runs else None
 
-        def work() -> tuple[Workbench, tuple[CriterionResult, ...], Around]:
+        def work() -> Opened:
             bench = session.workbench(run_id)
             around = known or runs_around(bench, list(runs))
-            return bench, bench.judge_all(), around
+            return Opened(bench, bench.judge_all(), around, facts_of_run(bench.store, bench.run))
 
-        def then(answer: tuple[Workbench, tuple[CriterionResult, ...], Around]) -> None:
-            self._opened(*answer, criterion=criterion, edit=edit)
+        def then(opened: Opened) -> None:
+            self._opened(opened, criterion=criterion, edit=edit, config=config)
             if at is not None:
                 self._focus_pane("transcript")
                 self._view.go_to_key(at)
 
         self.ask(work, then, group="open")
 
-    def _opened(
-        self,
-        bench: Workbench,
-        results: tuple[CriterionResult, ...],
-        around: Around,
-        *,
-        criterion: str,
-        edit: bool,
-    ) -> None:
+    def _opened(self, opened: Opened, *, criterion: str, edit: bool, config: str | None) -> None:
         self._keep_draft()
         self._assist.forget()
-        self._bench = bench
-        self._around = around
-        self._saved_results = results
+        bench = self._bench = opened.bench
+        self._around = opened.around
+        self._facts = opened.facts
+        self._saved_results = opened.results
         if bench.note:
             self.agenteval.say(bench.note)
         view = self._view
         view.show_transcript(bench.transcript)
-        self._choose(first_criterion(bench, results, criterion))
+        number = first_criterion(bench, opened.results, criterion)
+        if config is not None and bench.criteria[number].name != criterion:
+            self.agenteval.say(f"{one_line(criterion, 60)} is not in the file yet: save it, then look at it here.")
+            config = None
+        self._choose(number, config)
         self.retitle()
         if edit:
             self.action_edit()

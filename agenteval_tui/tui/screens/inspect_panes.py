@@ -10,6 +10,7 @@ from agenteval_tui.tui.actions import BY_ID, key_word
 from agenteval_tui.tui.lines import Cell, Line, spread
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.inspect_heading import facts, pane_title, run_cells, run_heading
+from agenteval_tui.tui.presenters.label_agreement import against_labels
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import indented
 from agenteval_tui.tui.screens.inspect_base import InspectBase
@@ -72,9 +73,18 @@ class InspectPanes(InspectBase):
     def _draw_impact(self) -> None:
         from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines
 
-        impact, edited = self._impact, self._edited
+        impact, edited, labels = self._impact, self._edited, self._agreement
         make = impact_in_one_line if self.has_class("narrow") else impact_lines
-        self.query_one("#impact", LineBlock).show(lambda width: make(impact, edited, width))
+        narrow = self.has_class("narrow")
+
+        def lines(width: int) -> list[Line]:
+            made = make(impact, edited, width)
+            # One line is all that a narrow screen has room for: labels come in where an edit goes against them.
+            return (
+                [*made, *against_labels(labels, edited, width)] if not narrow or (labels and labels.against) else made
+            )
+
+        self.query_one("#impact", LineBlock).show(lines)
 
     def _retitle_pane(self, name: str) -> None:
         makers = {

@@ -1,0 +1,46 @@
+"""What the history knows of one run beside its transcript and results: labels, replies of judges, failed attempts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.replies import Label, StoredReply
+    from agenteval_tui.history.rows import FailedAttempt, RunRow
+    from agenteval_tui.history.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """`labels` and `replies` oldest first; `repetitions`: runs of the same test, row and variation in its execution.
+
+    0 repetitions: not known.
+    """
+
+    labels: tuple[Label, ...] = ()
+    replies: tuple[StoredReply, ...] = ()
+    attempts: tuple[FailedAttempt, ...] = ()
+    repetitions: int = 0
+
+
+def facts_of_run(store: Store, row: RunRow) -> RunFacts:
+    """Read them; a few queries."""
+    from agenteval_tui.analysis.repetitions import repetitions
+
+    return RunFacts(
+        labels=tuple(store.labels([row.id])),
+        replies=tuple(store.replies(row.id)),
+        attempts=tuple(store.failed_attempts(row.id)),
+        repetitions=len(repetitions(store, row, everywhere=False)),
+    )
+
+
+def last_labels(labels: tuple[Label, ...], criterion_hash: str) -> dict[str, Label]:
+    """The label that counts of each person, by name: the last one of this criterion ("": of the run as a whole)."""
+    return {one.who: one for one in labels if one.criterion_hash == criterion_hash}
+
+
+def disagrees(label: Label, outcome: str) -> bool:
+    """Does the person say otherwise than the verdict? Not of a run that has none."""
+    return outcome in ("passed", "failed") and label.good != (outcome == "passed")

@@ -1,0 +1,26 @@
+"""How verdicts agree with what people said of the same runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.relaxing import Agreement
+
+WARNING = "⚠" if UNICODE else "!"
+
+
+def against_labels(labels: Agreement | None, edited: bool, width: int) -> list[Line]:
+    """How many labelled runs the criterion agrees with, now and with the edit; nothing where nobody labelled any."""
+    if labels is None or not labels.labelled:
+        return []
+    cells: list[Cell] = [(" labels: ", "dim"), (f"{labels.now} of {labels.labelled} agree", "")]
+    if edited:
+        cells.append((f", {labels.then} with this edit", ""))
+    if labels.against:
+        cells.append((f"  {WARNING} {count(len(labels.against), 'flip')} against a label", "error"))
+    return [fit(cells, width)]
