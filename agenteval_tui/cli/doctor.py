@@ -70,9 +70,11 @@ def _checks(invocation: Invocation, paths: Sequence[Path]) -> Iterator[Check]:
     yield from _terminal(invocation.out)
     yield _history(places.history_file(invocation.db))
     yield _configuration()
+    yield _own_keys()
     yield _trusted()
     yield _extra_mcp()
     yield _extra_keyring()
+    yield _extra_serve()
     yield _executions()
     yield _samples()
     yield from _agents(paths)
@@ -164,6 +166,22 @@ def _configuration() -> Check:
     return Check("configuration", "ok", f"{path}: {plural(len(agents), 'agent')}")
 
 
+def _own_keys() -> Check:
+    """Keys of the app that a person has changed. Whether the actions exist is said by the app, which knows them."""
+    path = places.config_dir() / "keys.yaml"
+    if not path.exists():
+        return Check("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
+    import yaml
+
+    try:
+        found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        return Check("keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`")
+    if found is not None and not isinstance(found, dict):
+        return Check("keys", "error", f"{path} is no mapping", "write `action: keys`, as `suites.run: ctrl+r`")
+    return Check("keys", "ok", f"{path}: {plural(len(found or {}), 'action')} with keys of your own")
+
+
 def _trusted() -> Check:
     from agenteval_tui.suites.trust import Trust
 
@@ -211,6 +229,13 @@ def _extra_keyring() -> Check:
     return Check(
         "keyring", "ok", f"{kind.__module__}.{kind.__qualname__}: keys that the environment lacks come from it"
     )
+
+
+def _extra_serve() -> Check:
+    """Whether the app can be opened in a browser."""
+    if not _installed("textual_serve"):
+        return Check("serve", "ok", "not installed: no app in a browser (pip install 'agenteval-tui[serve]')")
+    return Check("serve", "ok", f"version {_version('textual-serve')}: agenteval serve shows the app in a browser")
 
 
 def _executions() -> Check:

@@ -51,7 +51,10 @@ class Invocation:
 
 
 def on_a_terminal() -> bool:
-    """Whether the app can be shown here: stdin, stdout and stderr are a terminal that is not dumb."""
+    """Whether the app can be shown here: stdin, stdout and stderr are a terminal that is not dumb, or a page is
+    (`agenteval serve`: the toolkit is told what to draw on)."""
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return True
     try:
         terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     except (AttributeError, ValueError):

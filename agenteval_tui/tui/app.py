@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
@@ -27,6 +29,8 @@ from agenteval_tui.tui.theming import Theming
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
+
+SERVER_SECONDS = 5.0
 
 __all__ = ["FACTORIES", "AgentevalApp", "run_app"]
 
@@ -68,8 +72,11 @@ class AgentevalApp(Theming):
                 return
 
     def on_mount(self) -> None:
+        if self.is_web:
+            self.set_interval(SERVER_SECONDS, partial(self._end_with, os.getppid()))
         self._take_keys()
         self.say_theme_problems()
+        self.theme_changed_signal.subscribe(self, self.keep_theme)
         if self.start.screen == "inspect" and self.start.target:
             self.go("inspect")
             self.inspect(self.start.target, criterion=self.start.criterion)
@@ -77,6 +84,11 @@ class AgentevalApp(Theming):
             self.show_execution(self.start.target)
         else:
             self.go_on(self.start.screen)
+
+    def _end_with(self, server: int) -> None:
+        """In a browser: the server was killed, and nobody can see this app any more."""
+        if os.getppid() != server:
+            self.exit(0)
 
     def _take_keys(self) -> None:
         """The person's own keys; what is wrong with them in one notification."""

@@ -36,6 +36,13 @@ class Theming(Helping):
         elif self._theme_problems:
             self.say("\n".join(str(one) for one in self._theme_problems), severity="error")
 
+    def keep_theme(self, _theme: object) -> None:
+        """Another theme is shown: the next start shows it too, unless it is only looked at."""
+        from agenteval_tui.tui.screens.theme import ThemeScreen
+
+        if not any(isinstance(screen, ThemeScreen) for screen in self.screen_stack):
+            self.state.keep_theme(self.theme)
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults()
 
@@ -48,7 +55,6 @@ class Theming(Helping):
                 self.theme = name
                 self.state.keep_theme(name)
 
-        # Textual's own may be removed from its list, ours come first there too.
         self.push_screen(ThemeScreen(self.available_themes, self.theme), chosen)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
-from typing import ClassVar
 
 from textual.await_complete import AwaitComplete
 from textual.theme import Theme
@@ -17,7 +15,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 class ThemeScreen(ChooseScreen):
     """Dismissed with the name of the theme, or None."""
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["choose.tcss", "theme.tcss"]
+    CSS_PATH = "theme.tcss"
 
     def __init__(self, themes: Mapping[str, Theme], current: str) -> None:
         """`themes` by name. Those out of files come first."""
