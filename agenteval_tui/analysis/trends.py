@@ -1,0 +1,282 @@
+"""How tests do over time: pass rates with intervals, and what runs took, by piece of time and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.analysis.statistics import Interval, clustered_interval, mean, pass_rate, percentile
+from agenteval_tui.analysis.trend_bins import Bin, By, bins_between, chosen_by
+from agenteval_tui.history import trends as rows
+from agenteval_tui.history.trends import Group, Measure, Picked, Place, Tally, TestName
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.store import Store
+
+MEASURES: tuple[Measure, ...] = ("latency", "tokens", "cost", "steps")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs, and how they are laid out. `by` None: chosen by the span of time; `paths`: suites' files or folders
+    of them; `suites`: names or files; `tests`: ids; of several the runs of any count, but a test must have all `tags`.
+
+    `since_ms` None: from the first run on. `count_errors`: an error counts as not passed.
+    """
+
+    since_ms: int | None
+    until_ms: int
+    by: By | None = None
+    group: Group = ""
+    paths: tuple[Path, ...] = ()
+    suites: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    count_errors: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Runs by how they ended. `rate` is the mean of the tests' pass rates, as `agenteval stats` has it, and `interval`
+    its 95 % interval, clustered by test; a variation or a row of a test is a test of its own."""
+
+    tests: int
+    n: int
+    passed: int
+    failed: int
+    errors: int
+    review: int
+    rate: float | None
+    interval: Interval
+
+    @property
+    def runs(self) -> int:
+        """All of them, with and without a verdict."""
+        return self.passed + self.failed + self.errors + self.review
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Of what was measured of `n` runs: median, 95 % point, mean and sum."""
+
+    n: int
+    p50: float
+    p95: float
+    mean: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One group over time: its figures for each bin (None: no run), and over all of them."""
+
+    key: str
+    name: str
+    overall: Figures
+    points: tuple[Figures | None, ...]
+    spent: Mapping[Measure, tuple[Spent | None, ...]] = field(default_factory=dict)
+    spent_overall: Mapping[Measure, Spent | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """What was asked for. Series stand worst first; `runs` are all that were found, with or without a verdict."""
+
+    wanted: Wanted
+    since_ms: int
+    until_ms: int
+    by: By
+    bins: tuple[Bin, ...]
+    series: tuple[Series, ...]
+
+    @property
+    def runs(self) -> int:
+        """How many runs are in it. A run with two tags is in two series, and counts twice."""
+        return sum(one.overall.runs for one in self.series)
+
+
+def pick(connection: Connection, wanted: Wanted, known: Sequence[TestName] | None = None) -> Picked:
+    """The history's own words for what is wanted. Raises AgentevalError for a test or suite that nobody knows."""
+    tests: tuple[int, ...] | None = None
+    if wanted.paths or wanted.suites or wanted.tests:
+        tests = _chosen(wanted, rows.tests_known(connection) if known is None else known)
+    return Picked(wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags)
+
+
+def _chosen(wanted: Wanted, known: Iterable[TestName]) -> tuple[int, ...]:
+    found = list(known)
+    if wanted.paths:
+        places = [str(path.resolve()) for path in wanted.paths]
+        found = [
+            one
+            for one in found
+            if any(one.suite_key == place or one.suite_key.startswith(place + "/") for place in places)
+        ]
+        if not found:
+            raise AgentevalError(
+                "no test of these suites was ever run", where=", ".join(map(str, wanted.paths)), mend="agenteval run"
+            )
+    if wanted.suites:
+        names = {one.casefold() for one in wanted.suites}
+        keys = {str(Path(one).resolve()) for one in wanted.suites} | set(wanted.suites)
+        found = [one for one in found if one.suite.casefold() in names or one.suite_key in keys]
+        if not found:
+            raise AgentevalError("the history knows no such suite", where=", ".join(wanted.suites))
+    if wanted.tests:
+        ids = set(wanted.tests)
+        chosen = [one for one in found if one.test_id in ids or one.test in ids]
+        missing = ids - {one.test_id for one in chosen} - {one.test for one in chosen}
+        if missing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(min(missing), [one.test_id for one in found], n=1)
+            raise AgentevalError(
+                f"the history knows no run of the test {min(missing)!r}",
+                mend=f"did you mean {near[0]}?" if near else "see agenteval stats",
+            )
+        found = chosen
+    return tuple(one.row for one in found)
+
+
+def trend(store: Store, wanted: Wanted, measures: Sequence[Measure] = ()) -> Trend:
+    """Pass rates over time, and of `measures` what runs took. Raises AgentevalError, HistoryError."""
+    return store.read(lambda connection: _trend(connection, wanted, measures))
+
+
+def _trend(connection: Connection, wanted: Wanted, measures: Sequence[Measure]) -> Trend:
+    known = rows.tests_known(connection)
+    picked = pick(connection, wanted, known)
+    since_ms = picked.since_ms
+    if wanted.since_ms is None:
+        extent = rows.extent(connection, picked)
+        since_ms = wanted.until_ms if extent is None else extent[0]
+    by = wanted.by or chosen_by(wanted.until_ms - since_ms)
+    if by == "execution":
+        found = rows.executions_in(connection, picked)
+        bins = [Bin(one.row, one.first_ms, one.last_ms + 1, one.id, one.title) for one in found]
+    else:
+        bins = bins_between(since_ms, wanted.until_ms, by)
+    of_one = by == "execution"
+    places = [Place(one.row, one.since_ms, one.until_ms, one.row if of_one else None) for one in bins]
+    tallies = rows.tallies(connection, picked, places, wanted.group)
+    names = _names(connection, wanted.group, known, {one.key for one in tallies})
+    grouped: dict[str, list[Tally]] = {}
+    for one in tallies:
+        for key, _ in names(one.key):
+            grouped.setdefault(key, []).append(one)
+    shown = dict(pair for key in dict.fromkeys(one.key for one in tallies) for pair in names(key))
+    place = {one.row: number for number, one in enumerate(bins)}
+    taken = {measure: _taken(connection, picked, places, measure, wanted.group, names) for measure in measures}
+    series = [
+        Series(
+            key,
+            shown[key],
+            figures(listed, count_errors=wanted.count_errors),
+            _points(listed, place, wanted.count_errors),
+            {measure: _spent_points(found.get(key, {}), place) for measure, found in taken.items()},
+            {
+                measure: spent([value for values in found.get(key, {}).values() for value in values])
+                for measure, found in taken.items()
+            },
+        )
+        for key, listed in grouped.items()
+    ]
+    series.sort(key=_worst_first)
+    return Trend(wanted, since_ms, wanted.until_ms, by, tuple(bins), tuple(series))
+
+
+def _worst_first(one: Series) -> tuple[float, int, str]:
+    rate = one.overall.rate
+    return (2.0 if rate is None else rate), -one.overall.n, one.name
+
+
+_Names = Callable[[Any], Sequence[tuple[str, str]]]
+"""From the key of a tally to its groups, each with a name."""
+
+
+def _names(connection: Connection, group: Group, known: Iterable[TestName], keys: set[Any]) -> _Names:
+    if group == "agent":
+        return lambda key: [(key, key or "(no agent)")]
+    if group == "tag":
+        tags = rows.tags_of_plans(connection, sorted(keys))
+        return lambda key: [(tag, tag) for tag in tags.get(key) or ("(no tag)",)]
+    if group == "suite":
+        suites = {one.row: (one.suite_key, one.suite) for one in known}
+        return lambda key: [suites[key]]
+    if group == "test":
+        tests = {one.row: (f"{one.suite_key}::{one.test_id}", one.test_id) for one in known}
+        return lambda key: [tests[key]]
+    return lambda key: [("", "all runs")]
+
+
+def figures(tallies: Iterable[Tally], *, count_errors: bool = False) -> Figures:
+    """The figures of runs that were tallied by test, variation and row; several tallies of one test are added up."""
+    merged: dict[tuple[int, str, int], list[int]] = {}
+    passed = failed = errors = review = 0
+    for one in tallies:
+        decided = one.passed + one.failed + (one.errors if count_errors else 0)
+        passed += one.passed
+        failed += one.failed
+        errors += one.errors
+        review += one.review
+        pair = merged.get((one.test, one.variation, one.row))
+        if pair is None:
+            merged[one.test, one.variation, one.row] = [one.passed, decided]
+        else:
+            pair[0] += one.passed
+            pair[1] += decided
+    counts = [(good, n) for good, n in merged.values() if n]
+    rate = mean([pass_rate(good, n) or 0.0 for good, n in counts])
+    return Figures(
+        len(merged),
+        sum(n for _, n in counts),
+        passed,
+        failed,
+        errors,
+        review,
+        rate,
+        clustered_interval(counts),
+    )
+
+
+def _points(tallies: Iterable[Tally], place: Mapping[int, int], count_errors: bool) -> tuple[Figures | None, ...]:
+    at: list[list[Tally]] = [[] for _ in place]
+    for one in tallies:
+        if one.at in place:
+            at[place[one.at]].append(one)
+    return tuple(figures(listed, count_errors=count_errors) if listed else None for listed in at)
+
+
+def _taken(
+    connection: Connection, picked: Picked, places: Sequence[Place], measure: Measure, group: Group, names: _Names
+) -> dict[str, dict[int, list[float]]]:
+    found: dict[str, dict[int, list[float]]] = {}
+    for at, key, values in rows.measured(connection, picked, places, measure, group):
+        for name, _ in names(key):
+            found.setdefault(name, {}).setdefault(at, []).extend(values)
+    return found
+
+
+def _spent_points(found: Mapping[int, Sequence[float]], place: Mapping[int, int]) -> tuple[Spent | None, ...]:
+    points: list[Spent | None] = [None] * len(place)
+    for at, values in found.items():
+        if at in place:
+            points[place[at]] = spent(values)
+    return tuple(points)
+
+
+def spent(values: Sequence[float]) -> Spent | None:
+    """Median, 95 % point, mean and sum; None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    p50, p95 = percentile(ordered, 50), percentile(ordered, 95)
+    assert p50 is not None
+    assert p95 is not None
+    total = sum(ordered)
+    return Spent(len(ordered), p50, p95, total / len(ordered), total)

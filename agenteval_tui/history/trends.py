@@ -1,0 +1,395 @@
+"""What runs did over time, counted and gathered by SQLite from one narrow index: no wide row is read.
+
+Runs without a time of their own (imported ones) stand at the time of their execution. A run counts when it passed,
+failed, ended in an error or waits for a person.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agenteval_tui.history.blobs import clean
+
+Group = Literal["", "suite", "test", "tag", "agent"]
+"""What runs are grouped by; "": all of them together."""
+Measure = Literal["latency", "tokens", "cost", "steps", "score"]
+"""What is measured of runs: milliseconds, tokens in and out, US dollars, tool calls, 0..1."""
+
+ENDED = "r.status IN ('passed', 'failed', 'error', 'needs_review')"  # as the index has it, word for word
+# Without being told, SQLite takes the index by status and looks up each row: two hundred times slower.
+_RUNS = "runs r INDEXED BY runs_over_time"
+_VALUES: dict[Measure, str] = {
+    "latency": "r.duration_ms",
+    "tokens": "coalesce(r.input_tokens, 0) + coalesce(r.output_tokens, 0)",
+    "cost": "r.cost",
+    "steps": "r.steps",
+    "score": "r.score",
+}
+# An answer that was known before took no time and no money.
+_MEASURED: dict[Measure, str] = {
+    "latency": "NOT r.cached AND r.duration_ms IS NOT NULL",
+    "tokens": "NOT r.cached AND (r.input_tokens IS NOT NULL OR r.output_tokens IS NOT NULL)",
+    "cost": "NOT r.cached AND r.cost IS NOT NULL",
+    "steps": "r.steps IS NOT NULL",
+    "score": "r.score IS NOT NULL",
+}
+_KEY: dict[Group, str] = {"": "", "suite": "r.test", "test": "r.test", "agent": "r.agent", "tag": "r.plan"}
+# A run as one number: its test, row and end (and behind it its variation, which few have). SQLite gives these as one
+# JSON text and Python counts them: less than half the time of a GROUP BY over 100,000 rows.
+_ROWS = 1 << 32
+_PACKED = (
+    f"(r.test * {_ROWS} + r.row) * 4 + (CASE r.status WHEN 'passed' THEN 0 WHEN 'failed' THEN 1 WHEN 'error' THEN 2"
+    " ELSE 3 END)"
+)
+_RUN = f"CASE WHEN r.variation = '' THEN {_PACKED} ELSE ({_PACKED}) || ' ' || r.variation END"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A piece of time, from its first millisecond to before its last; with `execution` (a row number) only its runs.
+
+    `row` is what the answers call it.
+    """
+
+    row: int
+    since_ms: int
+    until_ms: int
+    execution: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Which runs: those from `since_ms` to before `until_ms`, of these tests (row numbers; None: all), with one of the
+    agents, and with all of the tags. `but` are tests that are left out."""
+
+    since_ms: int
+    until_ms: int
+    tests: tuple[int, ...] | None = None
+    agents: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    but: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestName:
+    """A test that the history knows. `row` is its row number here and in what else this module gives."""
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    row: int
+    suite_key: str
+    suite: str
+    test_id: str
+    test: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How the runs of one test, variation and row ended, in one place of time and one group.
+
+    `at`: the place's `row`. `key`: the test's row number, the agent's name, or the plan's row number (whose tags
+    `tags_of_plans` knows), as the grouping is; None without one.
+    """
+
+    at: int
+    key: Any
+    test: int
+    variation: str
+    row: int
+    passed: int
+    failed: int
+    errors: int
+    review: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionTime:
+    """An execution as a place on the axis of time."""
+
+    row: int
+    id: str
+    title: str
+    first_ms: int
+    last_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCount:
+    """So many results of a criterion with this outcome, whose scores round down to this tenth (-1: no score)."""
+
+    criterion: str
+    tenth: int
+    outcome: str
+    count: int
+    sum: float
+
+
+@dataclass(frozen=True, slots=True)
+class CauseCount:
+    """So many results that failed by one cause (a signature of `grading.causes`; "": not known, from an older program),
+    and in how many runs and tests. `error_kind` where the agent did not finish. `last`: the newest of the runs."""
+
+    cause: str
+    error_kind: str
+    criterion: str
+    runs: int
+    tests: int
+    last: str
+
+
+def tests_known(connection: sqlite3.Connection) -> list[TestName]:
+    """All tests, by suite and in the order in which they were first run."""
+    rows = connection.execute(
+        "SELECT t.id, s.key, s.name, t.test_id, t.name FROM tests t JOIN suites s ON s.id = t.suite ORDER BY s.id, t.id"
+    )
+    return [TestName(*row) for row in rows.fetchall()]
+
+
+def agents_known(connection: sqlite3.Connection) -> list[str]:
+    """The names of all agents that ever ran, by name."""
+    names: set[str] = set()
+    for (text,) in connection.execute("SELECT DISTINCT agents FROM executions").fetchall():
+        names.update(json.loads(text))
+    return sorted(names)
+
+
+def tags_known(connection: sqlite3.Connection) -> list[str]:
+    """All tags of all tests that ever ran, by name."""
+    return sorted(
+        {tag for (text,) in connection.execute("SELECT DISTINCT tags FROM plans") for tag in json.loads(text)}
+    )
+
+
+def extent(connection: sqlite3.Connection, picked: Picked) -> tuple[int, int] | None:
+    """When the first and the last of the picked runs began; None: there is none."""
+    found: list[int] = []
+    for source, at, values in _arms(connection, picked):
+        low, high = connection.execute(f"SELECT min({at}), max({at}) FROM {source}", values).fetchone()
+        found += [one for one in (low, high) if one is not None]
+    return (min(found), max(found)) if found else None
+
+
+def tallies(connection: sqlite3.Connection, picked: Picked, places: Sequence[Place], group: Group = "") -> list[Tally]:
+    """How runs ended, by place of time, group, and test with its variation and row."""
+    found: list[Tally] = []
+    for at, key, packed in _gathered(connection, picked, places, group, _RUN, ""):
+        ends: dict[tuple[int, str], list[int]] = {}
+        for one, count in Counter(packed).items():
+            if isinstance(one, int):
+                number, variation = one, ""
+            else:
+                text, _, variation = one.partition(" ")
+                number = int(text)
+            ends.setdefault((number >> 2, variation), [0, 0, 0, 0])[number & 3] += count
+        found += [
+            Tally(
+                at,
+                number // _ROWS if group in ("suite", "test") else key,
+                number // _ROWS,
+                variation,
+                number % _ROWS,
+                *c,
+            )
+            for (number, variation), c in ends.items()
+        ]
+    return found
+
+
+def measured(
+    connection: sqlite3.Connection, picked: Picked, places: Sequence[Place], measure: Measure, group: Group = ""
+) -> list[tuple[int, Any, list[float]]]:
+    """What was measured of runs: (place of time, key of the group as in `Tally`, values in no order)."""
+    wanted = f" AND {_MEASURED[measure]}"
+    return list(_gathered(connection, picked, places, group, _VALUES[measure], wanted, by_test=True))
+
+
+def executions_in(connection: sqlite3.Connection, picked: Picked) -> list[ExecutionTime]:
+    """The executions of the picked runs, in the order in which these began."""
+    found = []
+    for source, at, values in _arms(connection, picked):
+        rows = connection.execute(
+            f"SELECT r.execution, min({at}), max({at}) FROM {source} GROUP BY r.execution", values
+        ).fetchall()
+        for number, first, last in rows:
+            named = connection.execute("SELECT uid, title FROM executions WHERE id = ?", (number,)).fetchone()
+            if named is not None:
+                found.append(ExecutionTime(number, *named, first, last))
+    return sorted(found, key=lambda one: (one.first_ms, one.row))
+
+
+def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The tags of these plans (row numbers)."""
+    rows = connection.execute(
+        "SELECT id, tags FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
+    )
+    return {number: tuple(json.loads(text)) for number, text in rows.fetchall()}
+
+
+def newest_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> tuple[int, bool]:
+    """From when on there are at most `most` of the picked runs, and whether that leaves any out."""
+    found = connection.execute(
+        f"SELECT r.started_ms FROM {_RUNS} WHERE {ENDED} AND r.started_ms >= ? AND r.started_ms < ?"
+        " ORDER BY r.started_ms DESC LIMIT 1 OFFSET ?",
+        (picked.since_ms, picked.until_ms, most),
+    ).fetchone()
+    return (picked.since_ms, False) if found is None else (int(found[0]) + 1, True)
+
+
+def scores(connection: sqlite3.Connection, picked: Picked) -> list[ScoreCount]:
+    """How often each criterion gave which score, by its name and in tenths (1.0 stands in the tenth from 0.9)."""
+    found = []
+    for source, _, values in _arms(connection, picked):
+        rows = connection.execute(
+            "SELECT max(c.name), coalesce(min(CAST(c.score * 10 + 1e-9 AS INTEGER), 9), -1) AS tenth, c.outcome,"
+            f" count(*), total(c.score) FROM {_with_results(source)} AND c.outcome != 'skipped'"
+            " GROUP BY coalesce(c.criterion, c.name), tenth, c.outcome",
+            values,
+        )
+        found += [ScoreCount(*row) for row in rows.fetchall()]
+    return found
+
+
+def causes(connection: sqlite3.Connection, picked: Picked) -> list[CauseCount]:
+    """The causes of runs that failed or ended in an error, most frequent first."""
+    found: dict[tuple[str, str, str], list[Any]] = {}
+    for source, _, values in _arms(connection, picked):
+        rows = connection.execute(
+            "SELECT c.cause, '' AS kind, CASE WHEN c.cause IS NULL THEN c.name ELSE '' END AS name, r.test,"
+            f" count(DISTINCT r.id), max(r.id) FROM {_with_results(source)} AND r.status IN ('failed', 'error')"
+            " AND r.error_kind = '' AND c.outcome IN ('failed', 'error') AND c.cause IS NOT ''"
+            " GROUP BY c.cause, name, r.test",
+            values,
+        ).fetchall()
+        rows += connection.execute(
+            f"SELECT '', r.error_kind, '', r.test, count(*), max(r.id) FROM {source}"
+            " AND r.status = 'error' AND r.error_kind != '' GROUP BY r.error_kind, r.test",
+            values,
+        ).fetchall()
+        for cause, kind, name, test, runs, last in rows:
+            one = found.setdefault((cause or "", kind, name), [0, set(), 0])
+            one[0] += runs
+            one[1].add(test)
+            one[2] = max(one[2], last)
+    newest = dict(
+        connection.execute(
+            "SELECT id, uid FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps([one[2] for one in found.values()]),),
+        ).fetchall()
+    )
+    counted = [CauseCount(*key, runs, len(tests), newest.get(last, "")) for key, (runs, tests, last) in found.items()]
+    return sorted(counted, key=lambda one: (-one.runs, one.cause, one.error_kind, one.criterion))
+
+
+def failed_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> list[int]:
+    """Row numbers of the newest of the picked runs that failed."""
+    found: list[int] = []
+    for source, _, values in _arms(connection, picked):
+        rows = connection.execute(f"SELECT r.id FROM {source} AND r.status = 'failed'", values)
+        found += [row[0] for row in rows.fetchall()]
+    return sorted(found, reverse=True)[:most]
+
+
+def _with_results(source: str) -> str:
+    table, _, conditions = source.partition(" WHERE ")
+    return f"{table} CROSS JOIN criterion_results c WHERE c.run = r.id AND {conditions}"
+
+
+def _arms(connection: sqlite3.Connection, picked: Picked) -> Iterator[tuple[str, str, list[Any]]]:
+    """(FROM and WHERE, when a run began, values) of the runs with a time of their own, then of those without."""
+    conditions, values = _conditions(connection, picked)
+    more = "".join(f" AND {one}" for one in conditions)
+    span = [picked.since_ms, picked.until_ms]
+    yield (
+        f"{_RUNS} WHERE {ENDED} AND r.started_ms >= ? AND r.started_ms < ?{more}",
+        "r.started_ms",
+        [*span, *values],
+    )
+    if _any_undated(connection):
+        yield (
+            f"executions e CROSS JOIN {_RUNS} WHERE e.started_ms >= ? AND e.started_ms < ?"
+            f" AND {ENDED} AND r.started_ms IS NULL AND r.execution = e.id{more}",
+            "e.started_ms",
+            [*span, *values],
+        )
+
+
+def _gathered(
+    connection: sqlite3.Connection,
+    picked: Picked,
+    places: Sequence[Place],
+    group: Group,
+    what: str,
+    wanted: str,
+    *,
+    by_test: bool = False,
+) -> Iterator[tuple[int, Any, list[Any]]]:
+    """(place, key of the group, `what` of each run there). Without `by_test` groups that a test says have no key."""
+    conditions, values = _conditions(connection, picked)
+    more = "".join(f" AND {one}" for one in conditions) + wanted
+    key = _KEY[group] if by_test or group not in ("suite", "test") else ""
+    shown, grouped = (f"{key}, ", f" GROUP BY {key}") if key else ("NULL, ", "")
+    head = f"SELECT {shown}json_group_array({what}) FROM {_RUNS} WHERE {ENDED}"
+    dated = f"{head} AND r.started_ms >= ? AND r.started_ms < ?{more}{grouped}"
+    of_one = f"{head} AND r.started_ms >= ? AND r.started_ms < ? AND r.execution = ?{more}{grouped}"
+    undated = f"{head} AND r.started_ms IS NULL AND r.execution IN (SELECT value FROM json_each(?)){more}{grouped}"
+    without = _undated(connection)
+    for place in places:
+        span = [place.since_ms, place.until_ms]
+        if place.execution is None:
+            found = connection.execute(dated, [*span, *values]).fetchall()
+            others = [one for one, at in without if place.since_ms <= at < place.until_ms]
+        else:
+            found = connection.execute(of_one, [*span, place.execution, *values]).fetchall()
+            others = [one for one, _ in without if one == place.execution]
+        if others:
+            found += connection.execute(undated, [json.dumps(others), *values]).fetchall()
+        for name, text in found:
+            if text != "[]":
+                yield place.row, name, json.loads(text)
+
+
+def _undated(connection: sqlite3.Connection) -> list[tuple[int, int]]:
+    """Executions that have runs without a time of their own, and when they began."""
+    if not _any_undated(connection):
+        return []
+    rows = connection.execute(
+        f"SELECT id, started_ms FROM executions WHERE id IN (SELECT r.execution FROM {_RUNS} WHERE {ENDED}"
+        " AND r.started_ms IS NULL)"
+    )
+    return rows.fetchall()
+
+
+def _any_undated(connection: sqlite3.Connection) -> bool:
+    found = connection.execute(f"SELECT 1 FROM {_RUNS} WHERE {ENDED} AND r.started_ms IS NULL LIMIT 1").fetchone()
+    return found is not None
+
+
+def _conditions(connection: sqlite3.Connection, picked: Picked) -> tuple[list[str], list[Any]]:
+    conditions: list[str] = []
+    values: list[Any] = []
+    if picked.tests is not None:
+        conditions.append("r.test IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(picked.tests)))
+    if picked.but:
+        conditions.append("r.test NOT IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(list(picked.but)))
+    if picked.agents:
+        conditions.append("r.agent IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps([clean(one) for one in picked.agents]))
+    if picked.tags:
+        wanted = set(picked.tags)
+        texts = [
+            text
+            for (text,) in connection.execute("SELECT DISTINCT tags FROM plans").fetchall()
+            if wanted <= set(json.loads(text))
+        ]
+        conditions.append("r.plan IN (SELECT id FROM plans WHERE tags IN (SELECT value FROM json_each(?)))")
+        values.append(json.dumps(texts))
+    return conditions, values
