@@ -40,9 +40,7 @@ _DECIDED = ("passed", "failed")
 
 def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None = None, seed: int = 0) -> Comparison:
     """Compare two sides of the history; `seed` is that of the bootstrap. No transcript is read."""
-    results = [
-        _results(store.read(lambda c, s=side: list(criteria_of(c, [r.rowid for r in s.runs])))) for side in (a, b)
-    ]
+    results = [_read(store, side) for side in (a, b)]
     return compare_runs(a, b, results[0], results[1], quarantined=quarantined, seed=seed)
 
 
@@ -77,6 +75,11 @@ def compare_runs(
         notes.append("variations are not told apart: the sides are different ones")
     known = {run.id: run for side in (a, b) for run in side.runs}
     return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, tuple(notes), known)
+
+
+def _read(store: Store, side: Side) -> Results:
+    rowids = [run.rowid for run in side.runs]
+    return _results(store.read(lambda connection: list(criteria_of(connection, rowids))))
 
 
 def _results(found: Iterable[ComparedCriterion]) -> Results:
@@ -156,6 +159,8 @@ def _test(
         pair=flipped[0] if flipped else _any_pair(both, sides),
         pairs=flipped,
         quarantine=(held.reason or "in quarantine") if held is not None else "",
+        was_runs=tuple(run.id for run in runs[0]),
+        now_runs=tuple(run.id for run in runs[1]),
     )
 
 

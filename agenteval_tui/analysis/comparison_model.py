@@ -102,7 +102,8 @@ class TestChange:
 
     `p_value` is Fisher's exact one for a test that ran several times, McNemar's (or of flipped signs) for one with
     several rows; None where a single run stands against a single run. `pair`: a run of the left and one of the right
-    that show the change. `quarantine` says why it does not gate ("": it does).
+    that show the change, and `pairs` those that flipped. `quarantine` says why it does not gate ("": it does).
+    `was_runs` and `now_runs` are the ids of its runs.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -123,6 +124,8 @@ class TestChange:
     pair: tuple[str, str] | None = None
     pairs: tuple[tuple[str, str], ...] = ()
     quarantine: str = ""
+    was_runs: tuple[str, ...] = ()
+    now_runs: tuple[str, ...] = ()
 
     @property
     def key(self) -> TestKey:

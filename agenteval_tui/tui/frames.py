@@ -55,12 +55,19 @@ def _branches() -> FrameScreen:
     return DivergenceScreen()
 
 
+def _compare() -> FrameScreen:
+    from agenteval_tui.tui.screens.compare import CompareScreen
+
+    return CompareScreen()
+
+
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "suites": _suites,
     "editor": _editor,
     "run": _run,
     "inspect": _inspect,
     "history": _history,
+    "compare": _compare,
     "agents": _agents,
     "difference": _difference,
     "branches": _branches,

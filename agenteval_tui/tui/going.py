@@ -114,9 +114,7 @@ class Going(Outside):
         screen: DifferenceScreen = self.get_screen("difference")  # type: ignore[assignment]
         screen.open(left, right)
 
-    def compare(
-        self, a: str = "", b: str = "", *, agents: Sequence[str] = (), variations: Sequence[str] = ()
-    ) -> None:
+    def compare(self, a: str = "", b: str = "", *, agents: Sequence[str] = (), variations: Sequence[str] = ()) -> None:
         """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
         `variations`: with each other."""
         from agenteval_tui.analysis.comparison_sides import Sides

@@ -1,0 +1,130 @@
+"""A comparison in sentences: the same on the screen, on the command line and in reports."""
+
+from __future__ import annotations
+
+from agenteval_tui.analysis.comparison_model import Comparison, Overall, State, Tally, TestChange
+
+TESTS = {
+    "mcnemar": "McNemar's exact test",
+    "sign-flip": "sign-flip test",
+    "fisher": "Fisher's exact test",
+}
+SECTIONS: dict[State, tuple[str, str]] = {
+    "regression": ("regression", "regressions"),
+    "improvement": ("improvement", "improvements"),
+    "score": ("other score", "other scores"),
+    "criteria": ("test with other criteria", "tests with other criteria"),
+    "undecided": ("not decided on both sides", "not decided on both sides"),
+    "added": ("test only on the right", "tests only on the right"),
+    "removed": ("test only on the left", "tests only on the left"),
+    "same": ("unchanged", "unchanged"),
+}
+
+
+def section(state: State, number: int) -> str:
+    """`3 regressions`, `1 regression`."""
+    one, many = SECTIONS[state]
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def said_of_counts(found: Comparison) -> str:
+    """`1 regression, 3 improvements, 10 unchanged`."""
+    return ", ".join(section(state, number) for state, number in found.counts().items()) or "nothing to compare"
+
+
+def points(share: float) -> str:
+    """`+12` points of a share, `-0.5` where that says more; `0`."""
+    number = 100 * share
+    if abs(number) < 0.05:
+        return "0"
+    return f"{number:+.0f}" if abs(number - round(number)) < 0.05 else f"{number:+.1f}"
+
+
+def share(value: float) -> str:
+    """`71 %`, `99.5 %`."""
+    number = 100 * value
+    return f"{number:.0f} %" if abs(number - round(number)) < 0.05 else f"{number:.1f} %"
+
+
+def p_said(value: float) -> str:
+    """`p = 0.18`, `p < 0.001`."""
+    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
+
+
+def counted_as(one: Overall) -> str:
+    """What the test counts: `14 pairs`, `14 tests`, `40 runs a side`."""
+    if one.test == "fisher":
+        return f"{one.n:,} runs on the smaller side"
+    noun = "pair" if one.test == "mcnemar" else "case"
+    return f"{one.n:,} {noun}{'' if one.n == 1 else 's'}"
+
+
+def said_of_rate(one: Overall) -> str:
+    """`71 % to 83 %, +12 points (95 % interval -2 to +25)`."""
+    if one.rate is None:
+        return "no test was decided on both sides"
+    rate = one.rate
+    said = f"{share(rate.was)} to {share(rate.now)}, {points(rate.difference)} points"
+    if rate.interval is None:
+        return said
+    return f"{said} (95 % interval {points(rate.interval[0])} to {points(rate.interval[1])})"
+
+
+def said_of_test(one: Overall) -> str:
+    """`McNemar's exact test on 14 pairs: p = 0.18`."""
+    if one.p_value is None:
+        return ""
+    return f"{TESTS[one.test]} on {counted_as(one)}: {p_said(one.p_value)}"
+
+
+def said_of_power(one: Overall) -> str:
+    """What drop so many could have shown: `so many show a drop of 20 points or more, four times in five`."""
+    if one.rate is None:
+        return ""
+    what = counted_as(one)
+    if one.detectable is None:
+        return f"{what} could not have shown any drop"
+    few = "" if one.p_value is not None and one.p_value <= 0.05 else "n is too small to tell smaller ones: "
+    return f"{few}{what} show a drop of {100 * one.detectable:.0f} points or more, four times in five"
+
+
+def short_power(one: Overall) -> str:
+    """The same in a few words: `14 pairs are too few to tell a drop under 20 points`."""
+    if one.rate is None:
+        return ""
+    what = counted_as(one)
+    if one.detectable is None:
+        return f"{what}: too few to tell any drop"
+    if one.p_value is not None and one.p_value <= 0.05:
+        return f"{what} tell drops from {100 * one.detectable:.0f} points on"
+    return f"{what}: too few to tell a drop under {100 * one.detectable:.0f} points"
+
+
+def fraction(tally: Tally | None) -> str:
+    """`3/5`; `–` where nothing was decided."""
+    if tally is None or not tally.n:
+        return "–"
+    return f"{tally.passed}/{tally.n}"
+
+
+def score_of(tally: Tally | None) -> str:
+    """`0.75`; `–` for none."""
+    return "–" if tally is None or tally.score is None else f"{tally.score:.2f}"
+
+
+def said_of_change(one: TestChange) -> str:
+    """`5/5, now 2/5`, and with which certainty."""
+    said = f"{fraction(one.was)}, now {fraction(one.now)}"
+    if one.state == "score":
+        said = f"score {score_of(one.was)}, now {score_of(one.now)}"
+    return f"{said} ({test_of(one)}: {p_said(one.p_value)})" if one.p_value is not None else said
+
+
+def test_of(one: TestChange) -> str:
+    """The test that a single test's p-value comes from."""
+    return "Fisher's exact test" if one.cases == 1 else f"paired over {one.cases:,} rows"
+
+
+def version(content_hash: str) -> str:
+    """The start of a criterion's hash, as people compare it: `c41f`."""
+    return content_hash[:6]

@@ -1,0 +1,208 @@
+"""The versions of a criterion: listed, as a difference of texts, compared over the same runs, and restored.
+
+Every version that ever judged a run is in the history, by its hash.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.analysis.comparison import compare_runs
+from agenteval_tui.analysis.comparison_model import Comparison, Side
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, of_runs
+from agenteval_tui.history.criterion_versions import CriterionVersion, versions_of
+from agenteval_tui.runs.asking import stored_answers
+from agenteval_tui.runs.criteria import spec_from_dict, spec_of
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.load import LoadedSuite
+
+MOST_RUNS = 1_000
+"""Runs that two versions are compared over: the newest."""
+_SHORTEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions of one criterion, newest first, each with its text; `current` is the hash in the suite's file ("":
+    the file or the criterion is gone)."""
+
+    suite_key: str
+    test_id: str
+    criterion: str
+    versions: tuple[CriterionVersion, ...]
+    texts: dict[str, str]
+    current: str = ""
+
+    def named(self, reference: str) -> CriterionVersion:
+        """By the start of its hash, `current`, or its number from 1 (the newest). Raises `AgentevalError`."""
+        wanted = self.current if reference == "current" else reference.casefold()
+        if wanted.isdigit() and len(wanted) < _SHORTEST and 1 <= int(wanted) <= len(self.versions):
+            return self.versions[int(wanted) - 1]
+        found = [one for one in self.versions if wanted and one.hash.startswith(wanted)]
+        if len(found) == 1:
+            return found[0]
+        there = ", ".join(one.hash[:8] for one in self.versions)
+        what = "fits more than one version" if found else "is no version"
+        raise AgentevalError(f"{reference!r} {what} of {self.criterion}", mend=f"its versions are {there}")
+
+
+def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Versions:
+    """The versions of a test's criterion. Raises `AgentevalError` when none ever judged a run."""
+    found = store.read(lambda connection: versions_of(connection, suite_key, test_id, criterion))
+    if not found:
+        raise AgentevalError(
+            f"no version of criterion {criterion!r} of {test_id} has judged a run", mend="run the test first"
+        )
+    current = ""
+    try:
+        spec = current_spec(load(suite_key), test_id, criterion)
+        current = spec.hash if spec is not None else ""
+    except AgentevalError:
+        pass  # the file is gone or can't be read: the history still has its versions
+    texts = {one.hash: spec_text(stored_spec(store, one.hash)) for one in found}
+    return Versions(suite_key, test_id, criterion, tuple(found), texts, current)
+
+
+def load(suite_key: str) -> LoadedSuite:
+    """The suite's file as it is now. Raises `AgentevalError`."""
+    from agenteval_tui.suites.load import load_suite
+
+    if suite_key.startswith("import:"):
+        raise AgentevalError("these runs were imported: they have no suite's file here")
+    return load_suite(Path(suite_key))
+
+
+def current_spec(loaded: LoadedSuite, test_id: str, criterion: str) -> CriterionSpec | None:
+    """The criterion as it stands in the file; None: it is not there."""
+    place = _place(loaded, test_id, criterion)
+    if place is None or loaded.suite is None:
+        return None
+    return spec_of(next(test for test in loaded.suite.tests if test.id == place[0]).criteria[place[1]])
+
+
+def stored_spec(store: Store, content_hash: str) -> CriterionSpec:
+    """A version by its whole hash. Raises `AgentevalError` when only its hash is known."""
+    data = store.criterion(content_hash)
+    if data is None:
+        raise AgentevalError(f"version {content_hash[:8]} is not stored: only its hash is known")
+    try:
+        return spec_from_dict(data)
+    except KeyError as missing:
+        raise AgentevalError(f"version {content_hash[:8]} can't be read: it has no {missing}") from missing
+
+
+def spec_text(spec: CriterionSpec) -> str:
+    """A version as text: all that judges, and the config as it was written."""
+    lines = [f"prototype_class: {spec.prototype}"]
+    if spec.negate:
+        lines.append("negate: true")
+    if spec.pass_threshold is not None:
+        lines.append(f"pass_threshold: {spec.pass_threshold:g}")
+    if spec.expected_value is not None:
+        lines.append(f"expected_value: {_json(spec.expected_value)}")
+    return "\n".join([*lines, "config_uxon:", *(f"  {line}" for line in spec.config_text.splitlines())]) + "\n"
+
+
+def text_difference(old: str, new: str, names: tuple[str, str]) -> list[str]:
+    """A unified difference of two versions' texts, line by line without line ends; [] where they are alike."""
+    made = difflib.unified_diff(old.splitlines(), new.splitlines(), names[0], names[1], lineterm="", n=10)
+    return list(made)
+
+
+def compare_versions(
+    store: Store, suite_key: str, test_id: str, old: CriterionSpec, new: CriterionSpec, name: str
+) -> Comparison:
+    """The newest runs of a test under two versions of one of its criteria; no agent and no judge is called.
+
+    A run's outcome is that of the criterion alone. Where a judge was never asked with one of the versions it is an
+    error, and errors are no verdicts.
+    """
+    rows = [row for row in store.runs_of_test(suite_key, test_id, MOST_RUNS) if row.status in _GRADED]
+    runs = {run.id: run for run in store.read(lambda c: of_runs(c, [row.id for row in rows]))}
+    variables = {row.id: row.variables for row in rows}
+    replies, labels = store.replies_of(list(runs)), store.labels(list(runs))
+    sides: tuple[list[ComparedRun], list[ComparedRun]] = ([], [])
+    results: tuple[dict[int, list[ComparedCriterion]], dict[int, list[ComparedCriterion]]] = ({}, {})
+    for run_id, transcript in store.transcripts(list(runs)):
+        run = runs[run_id]
+        for number, spec in enumerate((old, new)):
+            own = [one for one in labels if one.run_id == run_id]
+            answers = stored_answers([spec], transcript, variables[run_id], replies.get(run_id, ()), own)
+            said = compile_criterion(spec).check(transcript, variables[run_id], explain=False, replies=answers)
+            sides[number].append(replace(run, status=str(said.outcome), score=said.score))
+            results[number][run.rowid] = [ComparedCriterion(run.rowid, spec.hash, name, str(said.outcome), said.score)]
+    made = [
+        Side("version", f"{name} {spec.hash[:8]}", spec.hash, tuple(runs_), (), 0)
+        for spec, runs_ in zip((old, new), sides, strict=True)
+    ]
+    return compare_runs(made[0], made[1], results[0], results[1])
+
+
+_GRADED = ("passed", "failed", "needs_review")
+
+
+def restore(loaded: LoadedSuite, test_id: str, criterion: str, version: CriterionSpec) -> LoadedSuite:
+    """Write a version into the suite's file, in place of the criterion with that name; only its bytes change.
+
+    Name, description, weight and severity stay as they are now: they are no part of a version. Raises `AgentevalError`
+    when the criterion is not in the file, and what saving raises.
+    """
+    from agenteval_tui.suites.edit_test import CriterionEdit, TestEdit, save_test
+    from agenteval_tui.suites.save import save_config
+
+    place = _place(loaded, test_id, criterion)
+    now = current_spec(loaded, test_id, criterion)
+    if place is None or now is None or loaded.suite is None:
+        raise AgentevalError(
+            f"there is no criterion {criterion!r} in test {test_id} any more",
+            where=str(loaded.path),
+            mend="add one with that name, then restore it",
+        )
+    test, index = place
+    changes = _changes(now, version)
+    if changes:
+        number = len(next(one for one in loaded.suite.tests if one.id == test).criteria)
+        edits = [CriterionEdit(one, changes if one == index else {}) for one in range(number)]
+        loaded = save_test(loaded, test, TestEdit(criteria=edits))
+    restored = replace(now, config=version.config)
+    if restored.document.value != now.document.value or restored.broken != now.broken:
+        loaded = save_config(loaded, test, index, version.config_text)
+    return loaded
+
+
+def _changes(now: CriterionSpec, version: CriterionSpec) -> dict[str, Any]:
+    """The keys beside the config that have to change, as the file has them; None takes a key out."""
+    changes: dict[str, Any] = {}
+    if now.prototype != version.prototype:
+        changes["prototype_class"] = version.prototype_class
+    if now.expected_value != version.expected_value:
+        changes["expected_value"] = version.expected_value
+    if now.negate != version.negate:
+        changes["negate"] = True if version.negate else None
+    if now.pass_threshold != version.pass_threshold:
+        changes["pass_threshold"] = version.pass_threshold
+    return changes
+
+
+def _place(loaded: LoadedSuite, test_id: str, criterion: str) -> tuple[str, int] | None:
+    """The test's id as the file writes it, and the criterion's number."""
+    for test in loaded.suite.tests if loaded.suite is not None else ():
+        if test.id.casefold() == test_id.casefold():
+            names: Sequence[str] = [one.name for one in test.criteria]
+            return (test.id, names.index(criterion)) if criterion in names else None
+    return None
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, default=str)

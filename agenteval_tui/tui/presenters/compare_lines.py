@@ -1,0 +1,227 @@
+"""The head of a comparison, and one change of it in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.comparison_model import (
+    Comparison,
+    CriterionChange,
+    Measure,
+    MetricChange,
+    Overall,
+    Side,
+    Tally,
+)
+from agenteval_tui.analysis.comparison_words import (
+    fraction,
+    p_said,
+    points,
+    said_of_rate,
+    score_of,
+    share,
+    short_power,
+    test_of,
+    version,
+)
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, left, pad, right, width_of
+from agenteval_tui.tui.presenters.compare_rows import WORDS, CompareRow
+from agenteval_tui.tui.presenters.figures import cost, date_time, duration
+from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
+from agenteval_tui.tui.presenters.paragraphs import labelled, paragraph
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.attribution import Attributed, Attribution
+
+_TO = "→" if UNICODE else "->"
+_LABEL = 11
+_TWO_COLUMNS = 100
+_HINTS = {
+    "regression": ("failed", glyph("failed")),
+    "improvement": ("passed", glyph("passed")),
+    "added": ("added", "+"),
+    "removed": ("removed", "-"),
+}
+
+
+def head_lines(found: Comparison, width: int) -> list[Line]:
+    """Both sides, the pass rates with interval and test, what n could have shown, and what was measured."""
+    lines: list[Line] = [fit(((" ", ""), *_side(found.a), (f"  {_TO}  ", "accent"), *_side(found.b)), width)]
+    parts = [part for part in _rate(found.overall) if part]
+    line: list[Cell] = []
+    for part in parts:
+        if line and width_of(line) + 3 + width_of(part) > width:
+            lines.append(fit(line, width))
+            line = []
+        line += [("   " if line else " ", ""), *part]
+    lines.append(fit(line, width))
+    measured = _measured(found)
+    if measured:
+        lines.append(fit(((" ", ""), (measured, "dim")), width))
+    lines += [fit(((" ", ""), (one_line(note, 300), "review")), width) for note in found.notes]
+    lines.append(((("─" if UNICODE else "-") * width, "rule"),))
+    return lines
+
+
+def _rate(one: Overall) -> list[list[Cell]]:
+    """What stands together: the rates and their difference; the test; the power."""
+    rate = one.rate
+    if rate is None:
+        return [[(said_of_rate(one), "")]]
+    style = "passed" if rate.difference > 1e-9 else "failed" if rate.difference < -1e-9 else ""
+    first: list[Cell] = [("pass ", "dim"), (f"{share(rate.was)} {_TO} {share(rate.now)}", "bold")]
+    first.append((f"   {points(rate.difference)}", f"bold {style}"))
+    if rate.interval is not None:
+        first.append((f" ({points(rate.interval[0])} … {points(rate.interval[1])})", "dim"))
+    name = {"mcnemar": "McNemar", "sign-flip": "sign flips", "fisher": "Fisher"}[one.test]
+    test: list[Cell] = [(f"{name} {p_said(one.p_value)}", "dim")] if one.p_value is not None else []
+    return [first, test, [(short_power(one), "dim")]]
+
+
+def _side(side: Side) -> tuple[Cell, ...]:
+    when = date_time(side.started_ms)
+    return (one_line(side.name, 60), "bold"), (f"  {when}" if when else "", "dim")
+
+
+def _measured(found: Comparison) -> str:
+    one = found.overall
+    said = []
+    for name, measure, shown in (
+        ("time", one.latency_ms, duration),
+        ("tokens", one.tokens, lambda value: f"{value:,.0f}"),
+        ("cost", one.cost, cost),
+        ("score", one.score, lambda value: f"{value:.2f}"),
+    ):
+        if measure is not None and (text := _moved(measure, shown)):
+            said.append(f"{name} {text}")
+    return "   ".join(said)
+
+
+def _moved(measure: Measure, shown: object) -> str:
+    assert callable(shown)
+    was, now = shown(measure.was) or "0", shown(measure.now) or "0"
+    if was == now:
+        return f"{now}"
+    more = f" ({measure.difference / measure.was:+.0%})" if measure.was else ""
+    return f"{was} {_TO} {now}{more}"
+
+
+def detail_lines(
+    row: CompareRow,
+    width: int,
+    attributed: Attributed | None,
+    metrics: Mapping[str, tuple[MetricChange, ...]] | None,
+    *,
+    waiting: bool = False,
+) -> list[Line]:
+    """One change in full. `waiting`: who changed it is still being found out."""
+    if row.change is None:
+        return []
+    inner = max(width - 2, 10)
+    if inner < _TWO_COLUMNS:
+        lines = [*_of_test(row, inner, attributed, waiting=waiting), (), *_of_criteria(row, inner, attributed, metrics)]
+        return [((" ", ""), *line) for line in lines]
+    half = (inner - 3) // 2
+    sides = _of_test(row, half, attributed, waiting=waiting), _of_criteria(row, half, attributed, metrics)
+    rows = max(map(len, sides))
+    columns = [[*side, *[()] * (rows - len(side))] for side in sides]
+    return [((" ", ""), *pad(one, half), ("   ", ""), *other) for one, other in zip(*columns, strict=True)]
+
+
+def _of_test(row: CompareRow, width: int, attributed: Attributed | None, *, waiting: bool) -> list[Line]:
+    """The test: its names, its figures on both sides, who changed it."""
+    change = row.change
+    assert change is not None
+    lines: list[Line] = [fit(((one_line(change.label), "bold"), (f"  {one_line(change.suite)}", "dim")), width)]
+    if change.name != change.test:
+        lines += paragraph(one_line(change.name, 300), width, "dim")
+    if change.quarantine:
+        lines += paragraph(f"in quarantine, does not gate: {change.quarantine}", width, "review")
+    lines += [_figures("was", change.was, width), _figures("now", change.now, width)]
+    if change.difference is not None:
+        said = f"{points(change.difference)} points"
+        if change.cases > 1:
+            said += f" over {change.cases:,} rows"
+        if change.p_value is not None:
+            said += f"   {test_of(change)}: {p_said(change.p_value)}"
+        lines += labelled("change", said, width)
+    return [*lines, *_who(row, attributed, width, waiting=waiting)]
+
+
+def _of_criteria(
+    row: CompareRow,
+    width: int,
+    attributed: Attributed | None,
+    metrics: Mapping[str, tuple[MetricChange, ...]] | None,
+) -> list[Line]:
+    """Its criteria on both sides; of the chosen one the metrics."""
+    change = row.change
+    if change is None or not change.criteria:
+        return []
+    head = (left("criteria", max(width - 14, 4)), "dim"), (right("was", 7), "dim"), (right("now", 7), "dim")
+    lines: list[Line] = [fit(head, width)]
+    for one in change.criteria:
+        chosen = row.criterion is not None and one.name == row.criterion.name
+        lines += _criterion(one, width, chosen=chosen)
+        if chosen or len(change.criteria) == 1:
+            lines += _metrics((metrics or {}).get(one.name, ()), width)
+    return lines
+
+
+def _figures(label: str, tally: Tally | None, width: int) -> Line:
+    if tally is None:
+        return fit(((left(label, _LABEL), "dim"), ("no run", "dim")), width)
+    said = f"{fraction(tally)}"
+    more = [share(tally.rate)] if tally.rate is not None else []
+    more += [f"score {score_of(tally)}"] if tally.score is not None else []
+    more += [f"{tally.errors} in error"] if tally.errors else []
+    more += [text for text in (duration(tally.latency_ms), _tokens(tally.tokens), cost(tally.cost)) if text]
+    return fit(((left(label, _LABEL), "dim"), (left(said, 7), ""), ("   ".join(more), "dim")), width)
+
+
+def _tokens(number: float | None) -> str:
+    return "" if number is None else f"{number:,.0f} tokens"
+
+
+def _who(row: CompareRow, attributed: Attributed | None, width: int, *, waiting: bool) -> list[Line]:
+    if row.state not in ("regression", "improvement"):
+        return []
+    if attributed is None:
+        return labelled("who", "…" if waiting else "not known: no pair of runs shows it", width, style="dim")
+    mine: Attribution | None = None
+    if row.criterion is not None:
+        mine = attributed.by_criterion.get(row.criterion.name)
+    who, reason = (mine.who, mine.reason) if mine is not None else (attributed.who, attributed.reason)
+    lines: list[Line] = [*labelled("who", WORDS.get(who, who), width, style="bold accent")]
+    lines += labelled("", reason, width, style="dim")
+    if mine is not None and (mine.old_under_new or mine.new_under_old):
+        lines += labelled("crosswise", f"old output, new criterion: {mine.old_under_new}", width)
+        lines += labelled("", f"new output, old criterion: {mine.new_under_old}", width)
+    said = attributed.divergence or "both runs did the same, step by step"
+    return [*lines, *labelled("differs", said, width)]
+
+
+def _criterion(one: CriterionChange, width: int, *, chosen: bool) -> list[Line]:
+    style, sign = _HINTS.get(one.state, ("", "±" if one.state == "score" and UNICODE else " "))
+    figures = [(score_of if one.state == "score" else fraction)(tally) for tally in (one.was, one.now)]
+    end: tuple[Cell, ...] = ((right(figures[0], 7), "dim"), (right(figures[1], 7), style))
+    room = max(width - 2 - width_of(end), 4)
+    lines: list[Line] = [((sign, style), (" ", ""), (left(one_line(one.name), room), "bold" if chosen else ""), *end)]
+    if one.was_name:
+        lines += paragraph(f"was called {one.was_name}", width, "dim", 2)
+    if one.edited:
+        said = f"config changed: {version(one.versions_was[-1])} {_TO} {version(one.versions_now[-1])}"
+        lines += paragraph(said, width, "accent", 2)
+    return lines
+
+
+def _metrics(metrics: tuple[MetricChange, ...], width: int) -> list[Line]:
+    lines: list[Line] = []
+    for one in metrics:
+        figures = f"{right(score_of(one.was), 7)}{right(score_of(one.now), 7)}"
+        name = one.name if one.name == one.type else f"{one.name} ({one.type})"
+        room = max(width - 4 - 14, 4)
+        lines.append((("    ", ""), (left(one_line(name), room), "dim"), (figures, "" if one.changed else "dim")))
+    return lines

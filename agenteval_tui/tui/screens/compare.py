@@ -1,0 +1,387 @@
+"""The Compare screen: two executions, agents, variations or a baseline; what got worse stands first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.events import Resize
+from textual.widgets import Input
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line
+from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
+from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, rows_of
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.screens.compare_sides import choices_of, chosen_sides
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.attribution import Attributed
+    from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestChange, TestKey
+    from agenteval_tui.analysis.comparison_sides import Sides
+
+MOST = 300
+"""Tests whose change is attributed by itself; further ones when the cursor comes to them."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was found out of the changes, by the test's key."""
+
+    attributed: dict[TestKey, Attributed | None] = field(default_factory=dict)
+    metrics: dict[TestKey, dict[str, tuple[MetricChange, ...]]] = field(default_factory=dict)
+
+
+class CompareScreen(FrameScreen):
+    """The list of changes, and the chosen one in full. Who changed what is found out in the background."""
+
+    SCOPE = "compare"
+    CSS_PATH = "compare.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wanted: Sides | None = None
+        self._found: Comparison | None = None
+        self._known = _Known()
+        self._everything = False
+        self._words = ""
+        self._composed = False
+        self._pending: Callable[[], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        yield LineBlock(self._head_lines, id="head")
+        yield Input(placeholder="words in tests and criteria", id="search", classes="filter")
+        with Container(id="body"):
+            yield VirtualList(empty=self._empty(), id="changes")
+            yield LinesView(id="details")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self._composed = True
+        self.query_one("#search", Input).display = False
+        self.query_one("#changes", VirtualList).focus()
+        if self._pending is not None:
+            self._pending()
+        else:
+            from agenteval_tui.analysis.comparison_sides import Sides
+
+            self.open(Sides())
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def open(self, sides: Sides) -> None:
+        """Compare these sides; without any: the newest execution with its baseline."""
+        if not self._composed:
+            self._pending = partial(self.open, sides)
+            return
+        store = self.agenteval.session.store
+        view = self.query_one("#changes", VirtualList)
+        if self._found is None:
+            view.set_empty([(), (("  comparing …", "dim"),)])
+
+        def work() -> Comparison:
+            from agenteval_tui.analysis.comparison import compare
+            from agenteval_tui.analysis.comparison_sides import sides_of
+            from agenteval_tui.history.quarantines import active
+
+            a, b = sides_of(store, sides)
+            return compare(store, a, b, quarantined=active(store))
+
+        self.ask(work, partial(self._opened, sides), group="open", failed=self._failed)
+
+    def _failed(self, error: AgentevalError) -> None:
+        if self._found is not None:
+            self.agenteval.say_error(error)
+            return
+        lines = error_lines(error, max(self.size.width - 4, 20))
+        hint = ("  s chooses the left side, S the right one; 5 goes to the history, 1 to the suites.", "dim")
+        view = self.query_one("#changes", VirtualList)
+        view.set_empty([(), *(((" ", ""), *line) for line in lines), (), (hint,)])
+
+    def _opened(self, sides: Sides, found: Comparison) -> None:
+        self._wanted, self._found, self._known = sides, found, _Known()
+        self.query_one("#head", LineBlock).show(self._head_lines)
+        self._show_rows()
+        view = self.query_one("#changes", VirtualList)
+        if view.count > 1:
+            view.cursor = 1  # the first row is a section's head
+        self._detail()
+        self._attribute()
+
+    def _empty(self) -> list[Line]:
+        if self._found is None:
+            return [(), (("  Nothing is compared yet.", ""),)]
+        if self._words:
+            return [(), (("  No test or criterion has these words.", ""),), (("  esc clears the filter.", "dim"),)]
+        return [
+            (),
+            (("  Nothing changed: every test passes as often, with the same scores.", "passed"),),
+            (("  f shows the unchanged tests too.", "dim"),),
+        ]
+
+    def _show_rows(self) -> None:
+        found = self._found
+        if found is None:
+            return
+        view = self.query_one("#changes", VirtualList)
+        rows = rows_of(found, everything=self._everything, words=self._words)
+        view.set_empty(self._empty())
+        view.set_source(CompareRows(rows, self._known.attributed), keep_key=view.cursor_key)
+        self.retitle()
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        found = self._found
+        if found is None:
+            return (), ()
+        counts = found.counts()
+        worse, better = counts.get("regression", 0), counts.get("improvement", 0)
+        cells: list[Cell] = [(count(worse, "regression"), "bold failed" if worse else "dim")]
+        cells += [("   ", ""), (count(better, "improvement"), "bold passed" if better else "dim")]
+        if self._words:
+            cells.append((f"   “{one_line(self._words, 30)}”", ""))
+        return tuple(cells), ((count(len(found.tests), "test"), "dim"),)
+
+    def _head_lines(self, width: int) -> list[Line]:
+        return head_lines(self._found, width) if self._found is not None else []
+
+    # Who changed it
+
+    def _attribute(self) -> None:
+        """Find out who changed the next test; the one under the cursor first, then down the list."""
+        found, known = self._found, self._known
+        change = self._next()
+        if found is None or change is None:
+            return
+        store = self.agenteval.session.store
+
+        def work() -> tuple[Attributed | None, dict[str, tuple[MetricChange, ...]]]:
+            from agenteval_tui.analysis.attribution import attribute
+            from agenteval_tui.analysis.comparison_metrics import metric_changes
+
+            return attribute(store, change.pairs), metric_changes(store, change)
+
+        def then(answer: tuple[Attributed | None, dict[str, tuple[MetricChange, ...]]]) -> None:
+            known.attributed[change.key], known.metrics[change.key] = answer
+            if self._known is not known:
+                return  # other sides are compared by now
+            self.query_one("#changes", VirtualList).refresh()
+            row = self._row()
+            if row is not None and row.change is not None and row.change.key == change.key:
+                self._detail()
+            self._attribute()
+
+        self.ask(work, then, group="attribution")
+
+    def _next(self) -> TestChange | None:
+        found, known = self._found, self._known
+        row = self._row()
+        if row is not None and row.change is not None and row.change.key not in known.attributed:
+            return row.change
+        if found is None or len(known.attributed) >= MOST:
+            return None
+        return next((one for one in found.tests if one.pairs and one.key not in known.attributed), None)
+
+    def _row(self) -> CompareRow | None:
+        view = self.query_one("#changes", VirtualList)
+        rows = view.source
+        if not isinstance(rows, CompareRows) or not 0 <= view.cursor < rows.count():
+            return None
+        return rows.rows[view.cursor]
+
+    def _detail(self) -> None:
+        row = self._row()
+        view = self.query_one("#details", LinesView)
+        if row is None or row.change is None:
+            view.show(lambda width: [], keep_place=False)
+            return
+        key, known = row.change.key, self._known
+        attributed, metrics = known.attributed.get(key), known.metrics.get(key)
+        waiting = key not in known.attributed and bool(row.change.pairs)
+        view.show(
+            lambda width: detail_lines(row, width, attributed, metrics, waiting=waiting),
+            keep_place=False,
+        )
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Show the change in full; what is not known of it yet comes next."""
+        self._detail()
+        row = self._row()
+        if row is not None and row.change is not None and row.change.key not in self._known.attributed:
+            self._attribute()
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter, or a click on the chosen row."""
+        self.action_open()
+
+    # Actions
+
+    def _change(self) -> TestChange | None:
+        row = self._row()
+        if row is None or row.change is None:
+            self.agenteval.say("Choose a test first.")
+            return None
+        return row.change
+
+    def action_open(self) -> None:
+        """Both transcripts side by side: the run after on the left, as from Inspect."""
+        change = self._change()
+        if change is None:
+            return
+        if change.pair is None:
+            self.agenteval.say(f"{one_line(change.label, 60)} was run on one side only.")
+            return
+        self.agenteval.show_difference(change.pair[1], change.pair[0])
+
+    def action_inspect(self) -> None:
+        self._inspect(1)
+
+    def action_inspect_before(self) -> None:
+        self._inspect(0)
+
+    def _inspect(self, side: int) -> None:
+        row, change = self._row(), self._change()
+        if row is None or change is None:
+            return
+        runs = (change.was_runs, change.now_runs)[side]
+        if not runs:
+            self.agenteval.say(f"{one_line(change.label, 60)} was not run on the {('left', 'right')[side]}.")
+            return
+        run = change.pair[side] if change.pair is not None else runs[0]
+        self.agenteval.inspect(run, criterion=row.criterion.name if row.criterion is not None else "", runs=runs)
+
+    def action_everything(self) -> None:
+        """Unchanged tests too, or only what changed."""
+        self._everything = not self._everything
+        self._show_rows()
+        self._detail()
+
+    def action_swap(self) -> None:
+        """The left side to the right."""
+        wanted, found = self._wanted, self._found
+        if wanted is None or found is None:
+            return
+        if found.a.kind == "baseline":
+            self.agenteval.say("The baseline stays on the left: s chooses another left side.")
+            return
+        a, b = found.a.reference, found.b.reference
+        self.open(replace(wanted, a=b, b=a, agents=wanted.agents[::-1], variations=wanted.variations[::-1]))
+
+    def action_left(self) -> None:
+        self._choose("left")
+
+    def action_right(self) -> None:
+        self._choose("right")
+
+    def _choose(self, side: str) -> None:
+        from agenteval_tui.analysis.comparison_sides import Sides
+        from agenteval_tui.tui.screens.choose import Choice, ChooseScreen
+
+        store, found = self.agenteval.session.store, self._found
+        wanted = self._wanted or Sides()
+
+        def answered(chosen: str | None) -> None:
+            if chosen:
+                self.open(chosen_sides(wanted, found, side, chosen))
+
+        def show(choices: list[Choice]) -> None:
+            title = f"Compare: the {side} side"
+            self.app.push_screen(ChooseScreen(title, choices, value=_reference(found, side)), answered)
+
+        self.ask(lambda: choices_of(store, found, side), show, group="choose")
+
+    def action_baseline(self) -> None:
+        """The right side's execution becomes the baseline of its tests."""
+        from agenteval_tui.tui.screens.compare_baseline import ask_for_baseline
+
+        found = self._found
+        if found is not None:
+            ask_for_baseline(self, found.b)
+
+    def action_clear_baseline(self) -> None:
+        """Take the chosen test's baseline away; asks."""
+        from agenteval_tui.tui.screens.compare_baseline import ask_to_clear
+
+        change = self._change()
+        if change is not None:
+            ask_to_clear(self, change.suite_key, change.test)
+
+    def action_versions(self) -> None:
+        """The versions of the chosen criterion."""
+        from agenteval_tui.tui.screens.versions import show_versions
+
+        row, change = self._row(), self._change()
+        if row is None or change is None:
+            return
+        names = [one.name for one in change.criteria]
+        name = row.criterion.name if row.criterion is not None else names[0] if names else ""
+        if not name:
+            self.agenteval.say("This test has no criterion.")
+            return
+        show_versions(self, change.suite_key, change.test, name)
+
+    def action_copy(self) -> None:
+        """Copy the command that prints this comparison."""
+        found, wanted = self._found, self._wanted
+        if found is None or wanted is None:
+            return
+        words = ["agenteval compare", one_line(found.a.reference), one_line(found.b.reference)]
+        words += [f"--agent {one_line(one)}" for one in wanted.agents]
+        words += [f"--variation {one_line(one)}" for one in wanted.variations]
+        command = " ".join(words)
+        self.app.copy_to_clipboard(command)
+        self.agenteval.say(f"Copied: {command}")
+
+    def action_reload(self) -> None:
+        if self._wanted is not None:
+            self.open(self._wanted)
+
+    def action_next_pane(self) -> None:
+        view, details = self.query_one("#changes", VirtualList), self.query_one("#details", LinesView)
+        (view if details.has_focus else details).focus()
+
+    # The filter
+
+    def action_filter(self) -> None:
+        box = self.query_one("#search", Input)
+        box.display = True
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter filters."""
+        self._words = event.value.strip()
+        self._show_rows()
+        self._detail()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes to what was found."""
+        self.query_one("#changes", VirtualList).focus()
+
+    def step_back(self) -> bool:
+        box = self.query_one("#search", Input)
+        if not box.display:
+            return False
+        box.value = ""
+        box.display = False
+        self.query_one("#changes", VirtualList).focus()
+        return True
+
+
+def _reference(found: Comparison | None, side: str) -> str:
+    if found is None:
+        return ""
+    return found.a.reference if side == "left" else found.b.reference

@@ -1,0 +1,60 @@
+"""What the two sides of a comparison can be: the baseline, executions, and two agents or variations of one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+from agenteval_tui.tui.presenters.figures import count, date_time, percent
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.screens.choose import Choice
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.comparison_model import Comparison
+    from agenteval_tui.analysis.comparison_sides import Sides
+    from agenteval_tui.history.rows import ExecutionRow
+    from agenteval_tui.history.store import Store
+
+EXECUTIONS = 200
+_PAIRS = 12  # of agents or variations, at most
+_TO = "→" if UNICODE else "->"
+
+
+def choices_of(store: Store, found: Comparison | None, side: str) -> list[Choice]:
+    """What can stand on a side. Of the left one also pairs of agents and variations within the right execution."""
+    from agenteval_tui.analysis.comparison_sides import BASELINE, names_of
+
+    choices: list[Choice] = []
+    if side == "left":
+        choices.append((BASELINE, "baseline", "the runs that were set as baseline of these tests"))
+        if found is not None:
+            for kind, names in zip(("agent", "variation"), names_of(found.b.runs), strict=True):
+                for one, other in list(permutations(names, 2))[:_PAIRS]:
+                    about = f"two {kind}s of the right execution, compared with each other"
+                    choices.append((f"{kind}\x1f{one}\x1f{other}", f"{one} {_TO} {other}", about))
+    return [*choices, *(_execution(row) for row in store.executions(EXECUTIONS) if row.ended)]
+
+
+def _execution(row: ExecutionRow) -> Choice:
+    decided = row.passed + row.failed
+    rate = percent(row.passed / decided) if decided else "nothing decided"
+    name = row.title or row.suites or row.id
+    return row.id, name, f"{date_time(row.started_ms)}  {count(row.runs, 'run')}  {rate}  {row.agents}"
+
+
+def chosen_sides(wanted: Sides, found: Comparison | None, side: str, chosen: str) -> Sides:
+    """The sides with what was chosen on one of them."""
+    kind, _, names = chosen.partition("\x1f")
+    right = wanted.b if found is None else found.b.reference
+    if names:
+        pair = tuple(names.split("\x1f"))
+        made = replace(wanted, a="", b=right, agents=(), variations=())
+        return replace(made, agents=pair) if kind == "agent" else replace(made, variations=pair)
+    made = replace(wanted, agents=wanted.agents[:1] * (len(wanted.agents) < 2), variations=())
+    if side == "left":
+        return replace(made, a=chosen, b=right)
+    left = wanted.a
+    if found is not None and found.a.kind not in ("agent", "variation"):
+        left = found.a.reference
+    return replace(made, a=left, b=chosen)
