@@ -144,9 +144,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.label", "label", "L", "label", "Label the run or criterion: 1 to 5, passed, why", "inspect"),
     Action("inspect.replies", "replies", "R", "replies", "What judges were asked and said; failed attempts", "inspect"),
     Action("inspect.row", "add_row", "a", "to dataset", "Add the run to a dataset, as a row", "inspect"),
-    Action("inspect.take_back", "take_back_row", "u", "take row back", "Take the row that was added last back", "inspect"),
+    Action("inspect.take_back", "take_back_row", "u", "row back", "Take the row that was added last back", "inspect"),
     Action("inspect.export", "export", "X", "export", "Export the run: Markdown, JSON, OpenAI, OTLP", "inspect"),
-    Action("inspect.relax_now", "relax_now", "A", "smallest edit", "Put the smallest edit that passes in place", "inspect"),
+    Action("inspect.relax_now", "relax_now", "A", "smallest edit", "Put the smallest passing edit in place", "inspect"),
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
     Action(

@@ -8,6 +8,7 @@ from textual.events import Resize
 from textual.widgets import Input
 
 from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.screens.inspect_keeping import InspectKeeping
 from agenteval_tui.tui.screens.inspect_runs import InspectRuns
 from agenteval_tui.tui.screens.inspect_saving import InspectSaving
 from agenteval_tui.tui.screens.inspect_transcript import InspectTranscript
@@ -17,7 +18,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 
-class InspectScreen(InspectTranscript, InspectRuns, InspectSaving):
+class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeeping):
     """Transcript, what the criterion looked at, and its config: side by side, or one at a time where it is narrow."""
 
     CSS_PATH = "inspect.tcss"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.neighbours import Around, first_criterion, runs_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.screens.inspect_config import InspectConfig
+from agenteval_tui.tui.screens.inspect_panes import PANES
+from agenteval_tui.tui.state import text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -35,6 +37,36 @@ class InspectOpening(InspectConfig):
         super().__init__()
         self._composed = False
         self._pending: Callable[[], None] | None = None
+        self._restoring = False
+
+    def kept(self) -> dict[str, Any] | None:
+        if self._bench is None:
+            return None
+        return {"run": self._bench.run.id, "criterion": self._criterion_name(), "pane": self._pane}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        run, criterion, pane = text(kept, "run"), text(kept, "criterion"), text(kept, "pane")
+        if not run:
+            return
+
+        def there(_found: object) -> None:
+            # Meanwhile another run may have been asked for.
+            if self._bench is None and self._restoring:
+                self.open_run(run, criterion=criterion)
+                if pane in PANES:
+                    self._focus_pane(pane)
+
+        def again() -> None:
+            # A run that is gone is nothing to speak of: the screen says that none is open.
+            self._restoring = True
+            self._show_nothing()
+            self.ask(lambda: self.agenteval.session.store.run(run), there, group="restore", failed=lambda _: None)
+
+        self._pending = again
+
+    def _show_nothing(self) -> None:
+        """Say that no run is open."""
+        raise NotImplementedError
 
     def open_run(
         self,
@@ -53,6 +85,7 @@ class InspectOpening(InspectConfig):
             again = partial(self.open_run, run_id, criterion=criterion, runs=runs, edit=edit, at=at, config=config)
             self._pending = again
             return
+        self._restoring = False
         session = self.agenteval.session
         known = self._around if run_id in self._around.runs and not runs else None
 

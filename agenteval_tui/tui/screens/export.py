@@ -1,0 +1,119 @@
+"""The open run becomes a file: which form, which name. A file that is there is written over when asked twice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.exchange.run_export import EXPORTS, export_run, file_name
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.tui.app import AgentevalApp
+
+_WORDS = {
+    "markdown": "Markdown: why it ended so",
+    "agenteval": "transcript as JSON",
+    "openai": "OpenAI chat messages",
+    "otel": "OpenTelemetry spans (OTLP)",
+    "tau-bench": "tau-bench result",
+    "tau2-bench": "tau2-bench result",
+}
+
+
+class ExportScreen(ModalScreen["Path | None"]):
+    """Dismissed with the file when it is written, or None."""
+
+    CSS_PATH = "export.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self, run: RunRow) -> None:
+        super().__init__()
+        self._run = run
+        self._error: AgentevalError | None = None
+        self._over = ""
+        self._writing = False
+        self._named = self._own_name("markdown")
+
+    def _own_name(self, form: str) -> str:
+        return file_name(self._run.test_id, self._run.repetition, form)
+
+    def compose(self) -> ComposeResult:
+        choices = tuple((name, _WORDS.get(name, name)) for name in EXPORTS)
+        fields = [Field("form", "as", choices=choices), Field("file", "file", self._named)]
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield Form(fields, id="fields")
+            yield LineBlock(self._said, id="said")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """Another form ends otherwise, while the name is still ours."""
+        form = self.query_one(Form)
+        values = form.values()
+        if event.name == "form" and values["file"] == self._named:
+            self._named = self._own_name(values["form"])
+            form.fill({"file": self._named})
+        self._over = ""
+        self._complain(None)
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Write it, unless there is such a file and this is the first time."""
+        values = self.query_one(Form).values()
+        if not values["file"]:
+            self._complain(AgentevalError("a file name is needed"))
+        elif not self._writing:
+            self._writing = True
+            write = self._write(values["form"], Path(values["file"]).expanduser())
+            self.run_worker(write, group="write", exclusive=True, exit_on_error=False)
+
+    async def _write(self, form: str, path: Path) -> None:
+        store = cast("AgentevalApp", self.app).session
+        try:
+            if self._over != str(path) and await asyncio.to_thread(path.exists):
+                self._over = str(path)
+                raise AgentevalError("there is a file of this name already", mend="enter again writes over it")
+            force = self._over == str(path)
+            await asyncio.to_thread(lambda: export_run(store.store, self._run.id, form, path, force=force))
+        except AgentevalError as error:
+            self._complain(error)
+            return
+        finally:
+            self._writing = False
+        self.dismiss(path)
+
+    def _complain(self, error: AgentevalError | None) -> None:
+        self._error = error
+        self.query_one("#said", LineBlock).show(self._said)
+
+    def _head(self, width: int) -> list[Line]:
+        name = f"run {self._run.repetition} of {one_line(self._run.test_id, 60)}"
+        return [fit((("Export ", "bold"), (name, "accent")), width), ()]
+
+    def _said(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        about = EXPORTS[self.query_one(Form).values()["form"]][0] if self.query(Form) and self.is_mounted else ""
+        return [(), *paragraph(f"{about}. In {Path.cwd()}, if no folder is named." if about else "", width, "dim")]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        cells: list[tuple[str, str]] = []
+        for key, what in (("enter", "write it"), ("← →", "choose"), ("↑ ↓", "field"), ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]
