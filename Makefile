@@ -5,8 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One more than there are cores: many tests wait for terminals, servers and processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Without compiled files each program that a test starts would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench format snapshots screenshots clean
+.PHONY: demo test types tests bench format snapshots screenshots clean
 
 # Runs the main job: the app on the sample suites (without a terminal: the samples headless, and a table).
 demo: $(VENV)/.installed
@@ -16,8 +18,15 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(BIN)/python -m compileall -q agenteval_tui
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# Beside the tests, which often wait. A failure of one lets the other come to its end.
+types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+tests: $(VENV)/.installed-dev
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 # The figures of benchmarks/README.md, measured on this machine.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,13 @@ settings.register_profile("house", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("house")
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of tests are made of stays: to look through it again and again costs a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

@@ -221,7 +221,7 @@ def _store_transcripts(connection: sqlite3.Connection, ends: Sequence[End]) -> d
 
 
 def _criterion_ids(connection: sqlite3.Connection, ends: Sequence[End]) -> dict[str, int]:
-    hashes = {result.criterion_hash for end in ends for result in end.ended.results} - {""}
+    hashes = {clean(result.criterion_hash) for end in ends for result in end.ended.results} - {""}
     return dict(look_up(connection, "SELECT hash, id FROM criteria WHERE hash IN {keys}", list(hashes)))
 
 

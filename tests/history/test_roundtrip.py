@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from history_made import ended, planned, record, results, transcript
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
@@ -188,6 +188,12 @@ def test_clean_changes_only_lone_surrogates(text: str) -> None:
     some=st.lists(criteria, max_size=2).map(tuple),
     words=texts,
     variables=st.dictionaries(texts, values),
+)
+@example(
+    one=Transcript(()),
+    some=(CriterionResult("", Outcome.PASSED, None, criterion_hash="\ud800"),),
+    words="",
+    variables={},
 )
 def test_the_store_gives_all_of_it_back(
     tmp_path_factory: pytest.TempPathFactory,
