@@ -1,4 +1,4 @@
-"""How far judges and people agree: accuracy and Cohen's kappa over the runs that both have rated."""
+"""How far judges and other criteria agree with people: accuracy and Cohen's kappa over what both have decided."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.replies import Label, StoredReply
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
+
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -65,7 +66,10 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
 
 @dataclass(slots=True)
 class JudgeFigures:
-    """One judged criterion of a suite. `labelled` runs have a person's rating; `undecided` of them no verdict."""
+    """One criterion of a suite. `labelled` runs have a person's label; `undecided` of them no verdict.
+
+    `by_judge`: a judge had a say in it; of others `judged` counts the runs that were decided without one.
+    """
 
     suite_key: str
     suite: str
@@ -79,6 +83,7 @@ class JudgeFigures:
     agreement: Agreement = field(default_factory=Agreement)
     differ: list[str] = field(default_factory=list)
     """Addresses (RUN/NUMBER) of the runs on which judge and person differ, newest first."""
+    by_judge: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """The figures as JSON data."""
@@ -86,6 +91,7 @@ class JudgeFigures:
         return {
             "suite": self.suite,
             "criterion": self.criterion,
+            "by_judge": self.by_judge,
             "judges": list(self.judges),
             "judged": self.judged,
             "passed": self.passed,
@@ -104,8 +110,9 @@ class JudgeFigures:
         }
 
 
-def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
-    """Every judged criterion of these runs (newest first), with what people's labels say of it.
+def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) -> list[JudgeFigures]:
+    """Every judged criterion of these runs (newest first), with what people's labels say of it; with `every` also the
+    other criteria of labelled runs. Criteria that ask people are left out: they say what the label says.
 
     A label of the criterion counts before one of the run as a whole; of several the last.
     """
@@ -118,10 +125,12 @@ def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
     replies = store.replies_of([row.id for row in listed])
     for row in listed:
         for number, result in enumerate(store.results(row.id), 1):
-            if not is_judged(result):
+            judged = is_judged(result)
+            if not judged and not (every and row.id in labels and not _asks_person(result)):
                 continue
             key = (row.suite_key, result.criterion)
             one = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
+            one.by_judge = judged
             one.judges = tuple(dict.fromkeys((*one.judges, *_models(replies.get(row.id, ())))))
             one.judged += 1
             one.passed += result.outcome is Outcome.PASSED
@@ -145,6 +154,10 @@ def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
 def is_judged(result: CriterionResult) -> bool:
     """Whether a judge had a say in the result."""
     return any(_asks_judge(metric.type) for metric in result.metrics)
+
+
+def _asks_person(result: CriterionResult) -> bool:
+    return any(metric.type == "Human" for metric in result.metrics)
 
 
 def label_of(labels: Sequence[Label], criterion_hash: str) -> Label | None:

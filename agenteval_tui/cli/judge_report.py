@@ -1,4 +1,4 @@
-"""`agenteval judge-report`: how far judges agree with people, what a judge was asked and said, and with itself."""
+"""`agenteval judge-report`: how far judges and other criteria agree with people, and a judge with itself."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def command(
     judge: str | None,
     as_json: bool,
 ) -> int:
-    """How far judges agree with people's labels: accuracy and Cohen's kappa, for each judged criterion.
+    """How far judges agree with people's labels: accuracy and Cohen's kappa, for each judged criterion, and for every
+    other criterion of labelled runs.
 
     With RUN/CRITERION: what the judge was asked, its raw replies, and people's labels of that run. CRITERION is a
     number (from 1), a name, or the beginning of one. --reask asks anew, to see how far the judge agrees with itself;
@@ -95,12 +96,12 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
         ]
         if suites and not rows:
             raise AgentevalError("no stored run belongs to this suite", where=", ".join(suites))
-        figures = judge_figures(store, rows)
+        figures = judge_figures(store, rows, every=True)
     if as_json:
         invocation.out.json({"version": 1, "criteria": [one.to_json() for one in figures]})
         return 0
     if not figures:
-        invocation.out.line("no stored run was judged")
+        invocation.out.line("no stored run was judged, and none is labelled")
     for one in figures:
         _print_figures(invocation.out, one)
     return 0
@@ -110,10 +111,11 @@ def _print_figures(out: Output, one: JudgeFigures) -> None:
     who = f"  {one_line(', '.join(one.judges), 60)}" if one.judges else ""
     out.line((f"{one_line(one.suite, 40)}: {one_line(one.criterion, 60)}", "bold"), (who, "dim"))
     errors = f", {one.errors} in error" if one.errors else ""
-    out.line(f"  judged {one.judged}: {one.passed} passed{errors}; labelled by people: {one.labelled}")
+    checked = "judged" if one.by_judge else "checked"
+    out.line(f"  {checked} {one.judged}: {one.passed} passed{errors}; labelled by people: {one.labelled}")
     told = one.agreement
     if told.accuracy is None:
-        out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION 1..5` says what a person thinks", "dim"))
+        out.line(("  nothing to compare yet: `agenteval label RUN/CRITERION passed|failed|1..5`", "dim"))
         return
     low, high = told.interval
     kappa = "not defined (both always said the same)" if told.kappa is None else f"{told.kappa:.2f}"
@@ -122,11 +124,12 @@ def _print_figures(out: Output, one: JudgeFigures) -> None:
         f"Cohen's kappa {kappa}"
     )
     out.line(
-        f"  both yes {told.both_yes}, both no {told.both_no}, only the judge {told.only_judge}, "
+        f"  both yes {told.both_yes}, both no {told.both_no}, "
+        f"only the {'judge' if one.by_judge else 'criterion'} {told.only_judge}, "
         f"only the person {told.only_person}"
     )
     if one.undecided:
-        out.line((f"  {plural(one.undecided, 'labelled run')} without a verdict of the judge left out", "dim"))
+        out.line((f"  {plural(one.undecided, 'labelled run')} without a verdict left out", "dim"))
     if one.differ:
         more = f" and {len(one.differ) - _DIFFER} more" if len(one.differ) > _DIFFER else ""
         out.line((f"  they differ on {', '.join(one.differ[:_DIFFER])}{more}", "warn"))
@@ -166,7 +169,14 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
                 "score": result.score,
                 "label": None
                 if label is None
-                else {"rating": label.rating, "comment": label.comment, "who": label.who, "at": label.at_ms},
+                else {
+                    "rating": label.rating,
+                    "passed": label.passed,
+                    "good": label.good,
+                    "comment": label.comment,
+                    "who": label.who,
+                    "at": label.at_ms,
+                },
                 "replies": [
                     {
                         "request": one.request.to_json(),
@@ -200,7 +210,9 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
         out.line(("nothing that was asked is stored with this run", "dim"))
     if label is not None:
         comment = f": {one_line(label.comment)}" if label.comment else ""
-        out.line(f"a person{f' ({one_line(label.who)})' if label.who else ''} rated it {label.rating} of 5{comment}")
+        who = f" ({one_line(label.who)})" if label.who else ""
+        said = "rated it" if label.passed is None else "says:"
+        out.line(f"a person{who} {said} {label.said}{comment}")
     return 0
 
 

@@ -49,11 +49,13 @@ def print_summary(
 ) -> None:
     """Everything that is said of an execution when it has ended."""
     from agenteval_tui.analysis.costs import costs_of
+    from agenteval_tui.cli.cause_lines import print_in_short
     from agenteval_tui.cli.cost_lines import print_spent
 
     out.line()
     _print_errors(out, errors)
     _print_counts(out, counts_of(row), row.runs)
+    print_in_short(out, store, row.id)
     if row.status in ("stopped", "failed", "interrupted"):
         style: Style = "warn" if row.status == "stopped" else "bad"
         out.line((f"{row.status}: ", style), one_line(row.message or "no reason was given", 400))

@@ -80,6 +80,9 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
             (one_line(row.why, 100), "dim"),
         )
     out.line(f"{execution.passed} passed, {execution.failed} failed, {execution.errors} in error of {execution.runs}")
+    from agenteval_tui.cli.cause_lines import print_in_short
+
+    print_in_short(out, store, execution.id)
     from agenteval_tui.analysis.costs import execution_costs
     from agenteval_tui.cli.cost_lines import print_spent
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agenteval_tui.exchange.schema_parts import (
     ANY,
     COUNT,
+    FLAG,
     NUMBER,
     OUTCOME,
     SHARE,
@@ -26,6 +27,7 @@ REPORT: Schema = record(
                 {
                     "suite": TEXT,
                     "criterion": TEXT,
+                    "by_judge": {**FLAG, "description": "false: the criterion asks no judge"},
                     "judges": array(TEXT, "the models that judged"),
                     "judged": {**COUNT, "description": "runs that the criterion was applied to"},
                     "passed": COUNT,
@@ -56,7 +58,14 @@ REPLIES: Schema = record(
         "score": or_null(SHARE),
         "label": or_null(
             record(
-                {"rating": {"type": "integer", "minimum": 1, "maximum": 5}, "comment": TEXT, "who": TEXT, "at": COUNT}
+                {
+                    "rating": or_null({"type": "integer", "minimum": 1, "maximum": 5}),
+                    "passed": or_null(FLAG),
+                    "good": {**FLAG, "description": "passed if that is given, else a rating of 4 or 5"},
+                    "comment": TEXT,
+                    "who": TEXT,
+                    "at": COUNT,
+                }
             )
         ),
         "replies": array(

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
+from agenteval_tui.analysis.causes import failure_causes
+from agenteval_tui.exchange.cause_json import cause_of_execution, properties_of
 from agenteval_tui.exchange.explanation import as_text, missed_of
 from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -27,17 +29,19 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {execution.id} -->"]
     every = [row for rows in suites.values() for row in rows]
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every)}>")
+    _, decided = cause_of_execution(store, execution.id)
+    causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
     for name, rows in suites.items():
         stamp = iso(execution.started_ms) or ""
         lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows)} timestamp={_attribute(stamp)}>")
         for row in rows:
-            lines.extend(_case(store, row))
+            lines.extend(_case(store, row, properties_of(causes.get(row.id, ()), decided)))
         lines.append("  </testsuite>")
     lines.append("</testsuites>")
     return "\n".join(lines) + "\n"
 
 
-def _case(store: Store, row: RunRow) -> list[str]:
+def _case(store: Store, row: RunRow, properties: Sequence[tuple[str, str]]) -> list[str]:
     name = row.test_name + (f" [{row.variation}]" if row.variation else "")
     name += f" #{row.repetition}" if row.repetition > 1 else ""
     attributes = {
@@ -48,7 +52,15 @@ def _case(store: Store, row: RunRow) -> list[str]:
     head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
     if row.status == "passed":
         return [head + "/>"]
-    return [head + ">", *_ending(store, row), "    </testcase>"]
+    return [head + ">", *_properties(properties), *_ending(store, row), "    </testcase>"]
+
+
+def _properties(properties: Sequence[tuple[str, str]]) -> list[str]:
+    """The causes of a failure, and what was decided about them."""
+    if not properties:
+        return []
+    lines = [f"        <property name={_attribute(name)} value={_attribute(value)}/>" for name, value in properties]
+    return ["      <properties>", *lines, "      </properties>"]
 
 
 def _ending(store: Store, row: RunRow) -> list[str]:

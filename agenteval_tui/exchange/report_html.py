@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+from agenteval_tui.exchange.cause_json import cause_of_execution, cause_rows
 from agenteval_tui.exchange.explanation import as_text, missed_of
 from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
 from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -82,6 +83,7 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     yield "<h2>Tests</h2>"
     heads = ("Test", "", "Passed", "95 % interval", "Latency (p50)", "Note")
     yield from _table(heads, _test_rows(figures))
+    yield from _causes(store, figures)
     failures = figures.failures
     if failures:
         yield "<h2>Failures</h2>"
@@ -89,6 +91,18 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
         yield from _failure(store, alike[0], repetitions(alike))
     if left := left_out(failures, most):
         yield f"<p>{left}</p>"
+
+
+def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
+    causes, decided = cause_of_execution(store, figures.execution.id)
+    if not causes.groups:
+        return
+    yield "<h2>Causes</h2>"
+    compared = f", compared with {causes.scope.before_words}" if causes.scope.before_words else ""
+    yield f"<p>{_line(causes.said + compared)}.</p>"
+    heads = ("Runs", "Tests", "", "Cause", "Decision", "Example")
+    rows = ([_line(cell) for cell in row] for row in cause_rows(causes, decided))
+    yield from _table(heads, rows)
 
 
 def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agenteval_tui.exchange.cause_json import cause_of_execution, causes_md
 from agenteval_tui.exchange.explanation import as_markdown, missed_of
 from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
 from agenteval_tui.grading.explain import escape_markdown
@@ -41,6 +42,7 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         *(f"| {_cell(name)} | {_cell(value)} |" for name, value in figures.metrics),
         "",
         *_tests(figures),
+        *causes_md(*cause_of_execution(store, execution.id)),
         *_failures(store, figures, most),
         "### Conclusion",
         "",

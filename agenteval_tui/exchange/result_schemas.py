@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agenteval_tui.exchange.cause_schemas import CAUSE
 from agenteval_tui.exchange.schema_parts import (
     COUNT,
     CRITERION,
@@ -47,6 +48,7 @@ RESULTS = record(
             }
         ),
         "runs": array(record(RUN)),
+        "causes": array(CAUSE, "of the failures, worst first; those that are gone last"),
     }
 )
 SHOWN_RUN = record({"version": {"const": 1}, **RUN, "transcript": TRANSCRIPT})

@@ -21,10 +21,13 @@ VERSION = 1
 def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
     """The execution with all its runs in the order of the plan, as JSON data.
 
-    `{"version", "execution", "title", "suite", "status", "started", "finished", "summary", "runs": [...]}`. Times are
-    ISO 8601 in UTC; null where there is none.
+    `{"version", "execution", "title", "suite", "status", "started", "finished", "summary", "runs": [...],
+    "causes": [...]}`. Times are ISO 8601 in UTC; null where there is none.
     """
+    from agenteval_tui.exchange.cause_json import cause_of_execution, group_data
+
     rows = store.runs_of_execution(execution.id)
+    causes, decided = cause_of_execution(store, execution.id)
     return {
         "version": VERSION,
         "execution": execution.id,
@@ -37,6 +40,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
         "finished": iso(execution.finished_ms),
         "summary": summary(execution, rows),
         "runs": [run_document(store, row) for row in rows],
+        "causes": [group_data(one, decided.get(one.cause.signature)) for one in causes.groups],
     }
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history.blobs import clean, json_text
-from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -75,14 +74,14 @@ class Decide:
         """Refuse what is no decision."""
         one = self.decision
         if one.decision not in DECISIONS:
-            raise HistoryError(f"{one.decision!r} is no decision", mend=f"one of {', '.join(DECISIONS)}")
+            raise AgentevalError(f"{one.decision!r} is no decision", mend=f"one of {', '.join(DECISIONS)}")
         try:
             cause_from(one.signature)
         except ValueError as wrong:
-            raise HistoryError(str(wrong)) from None
+            raise AgentevalError(str(wrong)) from None
         one = self.decision = replace(one, at_ms=one.at_ms or now_ms())
         if one.until_ms is not None and one.until_ms <= one.at_ms:
-            raise HistoryError("the end of a decision must lie in the future", mend="give a later day")
+            raise AgentevalError("the end of a decision must lie in the future", mend="give a later day")
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Write it."""
@@ -122,7 +121,7 @@ class Reopen:
 
 
 def decide(store: Store, decision: Decision) -> None:
-    """Write a decision down; blocks until it is on the disk. Raises HistoryError for what is none."""
+    """Write a decision down; blocks until it is on the disk. Raises AgentevalError for what is none."""
     store.write(Decide(decision)).result()
 
 

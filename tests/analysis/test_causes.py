@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
+from failing import SUITE, at, make, specs_of
 
 from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
 from agenteval_tui.analysis.causes import CauseGroup, Causes, causes_of, failure_causes
 from agenteval_tui.analysis.triage import Done, decide, standings
-from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import baselines, set_baseline
-from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded, RunFilter
+from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.model import Message, RunError, Transcript
 
-SUITE = "/suites/shop.suite.yaml"
 # What a run of a test did: "" passed; "text" misses a text; "tool" a call; "down" its agent failed.
 Made = Callable[..., str]
-
-
-def result(name: str, missed: str, digest: str) -> CriterionResult:
-    """A criterion's result; `missed`: the condition that was not held."""
-    if not missed:
-        return CriterionResult(name, Outcome.PASSED, 1.0, criterion_hash=digest, prototype_class="TextResponse")
-    kind = "ToolCheck" if missed == "tools[0].usage" else "TextMatch"
-    said = "get_order was never called" if kind == "ToolCheck" else '"5000" is not in the text; nearest "5.000"'
-    line = Evidence(missed, False, said, "5000", 0 if kind == "ToolCheck" else None)
-    metric = MetricResult(kind, kind, Outcome.FAILED, 0.0, evidence=(line,))
-    return CriterionResult(
-        name, Outcome.FAILED, 0.0, criterion_hash=digest, prototype_class="TextResponse", metrics=(metric,)
-    )
 
 
 @pytest.fixture
@@ -48,43 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def ran(store: Store) -> Made:
     """`ran("E1", smoke=["", "text"], refund=["down"])`: an execution with these runs; gives its id."""
-
-    def made(execution: str, *, version: str = "v1", **tests: list[str]) -> str:
-        number = 0
-        record = ExecutionRecord(execution, execution, "run", "", (SUITE,), now_ms())
-        plans, ends = [], []
-        for test, runs in tests.items():
-            for what in runs:
-                run = f"{execution}-{number:03}"
-                plans.append(
-                    PlannedRun(
-                        run, execution, number, SUITE, "Shop", test, test.title(), prompt="?",
-                        criteria=(f"filter-{version}", "lookup-v1"), specs=({"name": "filter"}, {"name": "lookup"}),
-                    )
-                )  # fmt: skip
-                error = RunError("timeout", f"no answer for {30 + number} s") if what == "down" else None
-                results = (
-                    result("The filter", "contains_all[1]" if what == "text" else "", f"filter-{version}"),
-                    result("Looks it up", "tools[0].usage" if what == "tool" else "", "lookup-v1"),
-                )
-                status = "error" if error else "failed" if what else "passed"
-                transcript = Transcript((Message("user", "?"), Message("assistant", run)), error=error)
-                ends.append(RunEnded(run, status, 0.5, now_ms(), 10.0, 1, transcript, () if error else results))
-                number += 1
-        store.begin_execution(record, plans)
-        for end in ends:
-            store.run_ended(end)
-        store.end_execution(execution, "finished").result()
-        return execution
-
-    return made
-
-
-def at(store: Store, execution: str, ms: int) -> None:
-    """The runs of an execution began then."""
-    with sqlite3.connect(store.path) as connection:
-        connection.execute("UPDATE runs SET started_ms = ? WHERE uid LIKE ?", (ms, f"{execution}-%"))
-    connection.close()
+    return partial(make, store)
 
 
 def group(causes: Causes, part: str) -> CauseGroup:
@@ -201,7 +150,7 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     assert decided(store, "label", note="really wrong").said == "1 run labelled failed"
     (label,) = store.labels(["E1-000"])
     assert (label.passed, label.criterion_hash, label.comment, label.who) == (
-        False, "filter-v1", "really wrong", "kim",
+        False, specs_of("v1")[0].hash, "really wrong", "kim",
     )  # fmt: skip
     assert decided(store, "label").said == "every run had a label already"
 
@@ -217,11 +166,11 @@ def test_what_is_refused_is_not_written(store: Store, ran: Made) -> None:
     causes = causes_of(store, execution_scope(store))
     with pytest.raises(AgentevalError, match="no run of these tests"):
         decide(store, group(causes, "timeout"), "accept")
-    with pytest.raises(HistoryError, match="no decision"):
+    with pytest.raises(AgentevalError, match="no decision"):
         decide(store, group(causes, "filter"), "shrug")
-    with pytest.raises(HistoryError, match="future"):
+    with pytest.raises(AgentevalError, match="future"):
         decide(store, group(causes, "filter"), "ignore", until_ms=5)
-    with pytest.raises(HistoryError, match="no signature"):
+    with pytest.raises(AgentevalError, match="no signature"):
         triage.decide(store, triage.Decision("not one", "ignore"))
     ran("E2", smoke=[""])
     with pytest.raises(AgentevalError, match="gone"):

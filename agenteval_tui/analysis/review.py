@@ -1,0 +1,163 @@
+"""What waits for a person: criteria that ask one, and on demand what else is worth a look."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agenteval_tui.analysis.agreement import label_of
+from agenteval_tui.history.rows import RunFilter
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+
+Why = Literal["needs_review", "failure", "disagreement", "sample"]
+MOST = 500
+"""Runs of one kind that a queue takes in, the newest; nobody looks at more in one sitting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to look at. `position` is the result's number in the run, -1 and "" where the run as a whole is meant.
+
+    `question`: what the criterion asks; "" where it asks nobody.
+    """
+
+    run_id: str
+    suite: str
+    test_id: str
+    test_name: str
+    status: str
+    why: Why
+    position: int = -1
+    criterion_hash: str = ""
+    criterion: str = ""
+    question: str = ""
+
+    @property
+    def address(self) -> str:
+        """RUN/NUMBER, or RUN."""
+        return self.run_id if self.position < 0 else f"{self.run_id}/{self.position + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a queue is made of beside criteria that ask a person: failures nobody labelled, results that differ from
+    their label, a random sample (that many) of runs nobody labelled. `seed` makes the sample the same again."""
+
+    failures: bool = False
+    disagreements: bool = False
+    sample: int = 0
+    seed: int = 0
+    execution_id: str = ""
+
+
+def queue(store: Store, wanted: Wanted | None = None) -> list[Item]:
+    """What waits, each once: what asks a person first, then disagreements, failures, the sample; newest first."""
+    wanted = wanted or Wanted()
+    only = RunFilter(execution_id=wanted.execution_id)
+    labels: dict[str, list[Label]] = {}
+    for label in store.labels():
+        labels.setdefault(label.run_id, []).append(label)
+    items = _of_results(store, RunFilter(outcomes=("needs_review",), execution_id=only.execution_id), "needs_review")
+    items = [one for one in items if label_of(labels.get(one.run_id, ()), one.criterion_hash) is None]
+    if wanted.disagreements:
+        items += _differing(store, labels, only.execution_id)
+    if wanted.failures:
+        failed = _of_results(store, RunFilter(outcomes=("failed",), execution_id=only.execution_id), "failure")
+        items += [one for one in failed if label_of(labels.get(one.run_id, ()), one.criterion_hash) is None]
+    if wanted.sample:
+        items += _sampled(store, wanted, labels)
+    once = {(one.run_id, one.criterion_hash or one.position): one for one in reversed(items)}
+    return list(reversed(once.values()))
+
+
+def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
+    """The results that make these runs wait or fail; the run as a whole where no result does."""
+    ids = list(store.run_ids(runs))[:MOST]
+    outcome = "needs_review" if why == "needs_review" else "failed"
+
+    def read(c: Connection) -> dict[int, list[tuple[int, str, str]]]:
+        rows = c.execute(
+            "SELECT r.run, r.position, r.name, coalesce(k.hash, '') FROM criterion_results r"
+            " LEFT JOIN criteria k ON k.id = r.criterion"
+            " WHERE r.outcome = ? AND r.run IN (SELECT value FROM json_each(?)) ORDER BY r.run, r.position",
+            (outcome, json.dumps(ids)),
+        )
+        found: dict[int, list[tuple[int, str, str]]] = {}
+        for run, position, name, digest in rows.fetchall():
+            found.setdefault(run, []).append((position, name, digest))
+        return found
+
+    by_run = store.read(read)
+    items: list[Item] = []
+    for row in store.run_rows(ids):
+        for position, name, digest in by_run.get(row.rowid, [(-1, "", "")]):
+            question = ""
+            if why == "needs_review" and position >= 0:
+                question = question_of(store, row.id, position)
+            items.append(
+                Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, why,
+                     position if digest else -1, digest, name, question)
+            )  # fmt: skip
+    return items
+
+
+def question_of(store: Store, run_id: str, position: int) -> str:
+    """What a criterion of a run asks a person; "" for one that asks nobody."""
+    results = store.results(run_id)
+    if not 0 <= position < len(results):
+        return ""
+    for metric in results[position].metrics:
+        if metric.type == "Human":
+            return metric.reason.removeprefix("waits for a person: ")
+    return ""
+
+
+def _differing(store: Store, labels: dict[str, list[Label]], execution_id: str) -> list[Item]:
+    from agenteval_tui.analysis.agreement import judge_figures
+
+    rows = labelled_rows(store, labels)
+    if execution_id:
+        rows = [row for row in rows if row.execution_id == execution_id]
+    by_id = {row.id: row for row in rows}
+    items = []
+    for figures in judge_figures(store, rows, every=True):
+        for address in figures.differ:
+            run, _, number = address.partition("/")
+            row, position = by_id[run], int(number) - 1
+            digest = row.criteria[position] if position < len(row.criteria) else ""
+            items.append(
+                Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, "disagreement",
+                     position if digest else -1, digest, figures.criterion)
+            )  # fmt: skip
+    return items
+
+
+def labelled_rows(store: Store, runs: Iterable[str]) -> list[RunRow]:
+    """The rows of these runs, newest first; those that are gone are left out."""
+    found = store.read(
+        lambda c: c.execute(
+            "SELECT id FROM runs WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
+            (json.dumps(list(runs)),),
+        ).fetchall()
+    )
+    return store.run_rows([row[0] for row in found])
+
+
+def _sampled(store: Store, wanted: Wanted, labels: Iterable[str]) -> list[Item]:
+    known = set(labels)
+    ids = store.run_ids(RunFilter(outcomes=("passed", "failed"), execution_id=wanted.execution_id))
+    chooser = random.Random(wanted.seed)  # noqa: S311  nothing secret: the same sample again
+    order = chooser.sample(range(len(ids)), min(len(ids), wanted.sample + len(known)))
+    rows = [row for row in store.run_rows([ids[at] for at in order]) if row.id not in known]
+    return [
+        Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, "sample") for row in rows[: wanted.sample]
+    ]
