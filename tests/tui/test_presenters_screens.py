@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,8 @@ from shop import copy_samples, run_samples
 
 from agenteval_tui.analysis.overview import Overview, overview
 from agenteval_tui.analysis.workbench import Impact, Workbench
-from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.history.notes import Note
+from agenteval_tui.history.rows import RunFilter, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef, StreamPart
 from agenteval_tui.runs.view import RunView
@@ -22,10 +24,12 @@ from agenteval_tui.text.display import displayable
 from agenteval_tui.text.problems import AgentevalError, Fix, TextEdit
 from agenteval_tui.tui.lines import Line, plain, width_of
 from agenteval_tui.tui.presenters.figures import age, clock, cost, count, duration, percent, tokens
-from agenteval_tui.tui.presenters.history_rows import ExecutionRows, PagedRows, RunRows, execution_summary
+from agenteval_tui.tui.presenters.history_query import HistoryQuery
+from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.inspect_heading import agreement, run_heading
-from agenteval_tui.tui.presenters.looked_at import looked_at, marked_text, tool_text_lines
+from agenteval_tui.tui.presenters.looked_at import looked_at, tool_text_lines
+from agenteval_tui.tui.presenters.marked_text import marked_text
 from agenteval_tui.tui.presenters.outcomes import flaky, glyph, of_runs, pulse, sparkline, word
 from agenteval_tui.tui.presenters.paragraphs import LONGEST, error_lines, labelled, paragraph
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
@@ -190,23 +194,33 @@ def test_filters_of_the_tree(ran: tuple[Path, Store]) -> None:
 @pytest.mark.parametrize("width", [10, 40, 80, 120, 200])
 def test_rows_of_the_history_fit(ran: tuple[Path, Store], width: int) -> None:
     store = ran[1]
-    runs = RunRows(store.run_ids(), store.run_rows)
-    executions = ExecutionRows(store.execution_ids(), store.execution_rows)
+    runs, executions = RunRows(store.run_ids()), ExecutionRows(store.execution_ids())
+    notes = {number: Note(1, 1234, number % 6 or None, True) for number in range(0, 1000, 2)}
+    runs.put(0, store.run_rows(runs.ids_of(0)), notes)
+    executions.put(0, store.execution_rows(executions.ids_of(0)), notes)
     for rows in (runs, executions):
+        rows.marked = {rows.key(0)}
+        check([rows.heading(width)], width)
         for index in range(rows.count()):
             check([rows.line(index, width, focused=False)], width)
             assert rows.index_of(rows.key(index)) == index
+        assert plain(rows.line(0, width, focused=False))[0] in "●*"
     execution = store.execution("last")
     check([execution_summary(execution, width)], width)
     odd = replace(execution, title="a\x1b]0;b\x07", message="\u202ec", kind="import", source="\x9b1m")
-    check([execution_summary(odd, width), executions.draw(odd, width)], width)
+    odd = replace(odd, options={"scheduler": "tcp://\x1b[1m"})
+    check([execution_summary(odd, width), executions.draw(odd, None, (" ", ""), width)], width)
 
 
 def test_rows_that_were_deleted_do_not_move_the_others(ran: tuple[Path, Store]) -> None:
     store = ran[1]
     ids = store.run_ids()
     gone = ids[3]
-    rows = RunRows(ids, lambda some: store.run_rows([one for one in some if one != gone]))
+    wanted: list[int] = []
+    rows = RunRows(ids, wanted.append)
+    assert plain(rows.line(3, 60, focused=False)) == " …"
+    assert wanted == [0], "a page is asked for when a row of it is painted; painting reads nothing"
+    rows.put(0, store.run_rows([one for one in rows.ids_of(0) if one != gone]), {})
     assert rows.row(3) is None
     assert "deleted" in plain(rows.line(3, 60, focused=False))
     for index in (2, 4, 5):
@@ -215,19 +229,51 @@ def test_rows_that_were_deleted_do_not_move_the_others(ran: tuple[Path, Store]) 
         assert row.rowid == ids[index]
 
 
-def test_rows_that_can_not_be_read_are_said_so_and_asked_for_again(ran: tuple[Path, Store]) -> None:
-    store = ran[1]
-    broken = [True]
-
-    def fetch(ids: Any) -> list[ExecutionRow]:
-        if broken[0]:
-            raise AgentevalError("the disk is away")
-        return store.execution_rows(ids)
-
-    rows: PagedRows[ExecutionRow] = ExecutionRows(store.execution_ids(), fetch)
+def test_rows_that_can_not_be_read_are_said_so_until_they_can(ran: tuple[Path, Store]) -> None:
+    wanted: list[int] = []
+    rows = ExecutionRows(ran[1].execution_ids(), wanted.append)
+    rows.put(0, (), {})
     assert "not readable" in plain(rows.line(0, 60, focused=False))
-    broken[0] = False
+    assert wanted == [], "it is not tried again with every painting"
+    rows.put(0, ran[1].execution_rows(rows.ids_of(0)), {})
     assert "samples" in plain(rows.line(0, 60, focused=False))
+
+
+def test_only_some_pages_are_held() -> None:
+    rows = RunRows(array("q", range(100 * 40)))
+    for page in range(40):
+        rows.put(page, (), {})
+    assert sum(rows.has(page) for page in range(40)) == 30
+    assert rows.has(39)
+    assert not rows.has(0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("where is it ", RunFilter(text="where is it ")),
+        ("outcome:fail,err tag:Smoke x", RunFilter("x", ("failed", "error"), tags=("Smoke",))),
+        ('test:"a b" agent:x cause:tool', RunFilter(test_part="a b", agent_part="x", cause_part="tool")),
+        ("since:2h before:1970-01-02T00:00+00:00", RunFilter(since_ms=-6_200_000, before_ms=86_400_000)),
+        ("is:baseline is:labelled kind:import", RunFilter(kind="import", baseline=True, labelled=True)),
+        ('agent: http://x a:b "two words"', RunFilter('http://x a:b "two words"')),
+    ],
+)
+def test_what_is_typed_is_a_filter(typed: str, wanted: RunFilter) -> None:
+    query = HistoryQuery.parse(typed)
+    assert (query.filter(1_000_000), query.problem, bool(query)) == (wanted, "", True)
+
+
+@pytest.mark.parametrize("typed", ["outcome:nice", "since:soon", "kind:x", "is:x"])
+def test_what_is_no_filter_is_said(typed: str) -> None:
+    assert HistoryQuery.parse(typed).problem
+
+
+@given(text=FOREIGN)
+def test_anything_can_be_typed(text: str) -> None:
+    query = HistoryQuery.parse(text)
+    assert isinstance(query.problem, str)
+    query.filter(0, failed_only=True)
 
 
 REF = RunRef("r1", "test", "Test", "variation", 0, 1, "agent")

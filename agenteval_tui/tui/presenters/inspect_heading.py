@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, spread
 from agenteval_tui.tui.presenters.figures import duration, tokens
+from agenteval_tui.tui.presenters.label_agreement import WARNING
 from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
 
 
-def run_cells(bench: Workbench) -> tuple[Cell, ...]:
-    """Outcome, test, repetition, verdict and score, as they were when it ran."""
+def run_cells(bench: Workbench, repetitions: int = 0) -> tuple[Cell, ...]:
+    """Outcome, test, repetition (of so many), verdict and score, as they were when it ran."""
     run = bench.run
     cells: list[Cell] = [mark(run.status), (" ", ""), (one_line(run.test_id), "bold")]
     if run.variation:
         cells.append((f" · {one_line(run.variation)}", ""))
-    cells.append((f"  run {run.repetition}", ""))
+    of = f" of {repetitions}" if repetitions >= run.repetition and repetitions > 1 else ""
+    cells.append((f"  run {run.repetition}{of}", ""))
     score = f" {run.score:.2f}" if run.score is not None else ""
     cells.append((f"  {word(run.status)}{score}", "dim"))
     return tuple(cells)
@@ -35,13 +38,30 @@ def facts(bench: Workbench) -> tuple[Cell, ...]:
     return (("   ".join(fact for fact in known if fact), "dim"),)
 
 
-def run_heading(bench: Workbench, results: Sequence[CriterionResult], width: int) -> Line:
+def run_heading(
+    bench: Workbench, results: Sequence[CriterionResult], width: int, run_facts: RunFacts | None = None
+) -> Line:
     """The run over the whole width; with what today's criteria say, where that differs."""
     # A scratch criterion is nobody's verdict on the run.
     in_a_file = all(criterion.index is not None for criterion in bench.criteria)
     differs = agreement(bench.run.status, results) if in_a_file else ""
     note: tuple[Cell, ...] = (("   ", ""), (differs, "error")) if differs else ()
-    return spread(((" ", ""), *run_cells(bench), *note), (*facts(bench), (" ", "")), width)
+    known = run_facts or RunFacts()
+    note = (*note, *_label_note(bench.run.status, known))
+    return spread(((" ", ""), *run_cells(bench, known.repetitions), *note), (*facts(bench), (" ", "")), width)
+
+
+def _label_note(status: str, known: RunFacts) -> tuple[Cell, ...]:
+    """What people said of the run as a whole; the last one of each, a sign where one disagrees with the outcome."""
+    labels = list(last_labels(known.labels, "").values())
+    if not labels:
+        return ()
+    last = labels[-1]
+    who = f" by {one_line(last.who, 20)}" if last.who else ""
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    against = any(disagrees(one, status) for one in labels)
+    words = f"labelled {last.said}{who}{more}"
+    return (("   ", ""), (f"{WARNING} {words}" if against else words, "error" if against else "dim"))
 
 
 def agreement(stored: str, results: Sequence[CriterionResult]) -> str:

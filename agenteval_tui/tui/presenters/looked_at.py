@@ -2,45 +2,109 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.run_facts import disagrees
 from agenteval_tui.grading.explain import own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
-from agenteval_tui.text.display import displayable_map, one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, fold, right, spread, width_of, wrap
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.marks import STYLES, MarkKind
+from agenteval_tui.tui.presenters.label_agreement import WARNING
+from agenteval_tui.tui.presenters.label_lines import label_words
+from agenteval_tui.tui.presenters.marked_text import VALUE_LINES, Piece, marked_text
+from agenteval_tui.tui.presenters.marks import MarkKind
 from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.paragraphs import paragraph, within
+from agenteval_tui.tui.presenters.reply_lines import asked_summary
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.run_facts import RunFacts
     from agenteval_tui.analysis.workbench import Workbench
 
-VALUE_LINES = 40
 TOOL_LINES = 400
 
-Piece = tuple[int, int, MarkKind]
+Target = int | Evidence
+"""What a row stands for: a criterion of the test, by number, or a piece of evidence."""
+
+
+@dataclass(slots=True)
+class LookedAt:
+    """The lines of the pane, and what a click on a row means, by row."""
+
+    lines: list[Line] = field(default_factory=list)
+    targets: dict[int, Target] = field(default_factory=dict)
+
+    def add(self, lines: Sequence[Line], target: Target | None = None) -> None:
+        """More lines, all of which stand for `target`."""
+        if target is not None:
+            self.targets.update((len(self.lines) + row, target) for row in range(len(lines)))
+        self.lines += lines
 
 
 def looked_at(
     bench: Workbench, criterion: int, result: CriterionResult, others: Sequence[CriterionResult], width: int
 ) -> list[Line]:
     """Extraction, verdict with evidence, and the other criteria, in `width` cells."""
-    lines: list[Line] = []
-    lines += _verdict(result, width)
-    lines.append(())
+    return looked_rows(bench, criterion, result, others, width).lines
+
+
+def looked_rows(
+    bench: Workbench,
+    criterion: int,
+    result: CriterionResult,
+    others: Sequence[CriterionResult],
+    width: int,
+    facts: RunFacts | None = None,
+) -> LookedAt:
+    """The same with what rows stand for; with `facts` also what people and judges said of it."""
+    made = LookedAt()
+    made.add(_verdict(result, width))
+    made.add(_people(bench, result, facts))
+    made.add([()])
     if own := own_reason(result):
-        lines += [*paragraph(own, width, "error" if result.outcome == "error" else ""), ()]
+        made.add([*paragraph(own, width, "error" if result.outcome == "error" else ""), ()])
     for metric in result.metrics:
-        lines += _metric(metric, width)
-        lines.append(())
+        _metric(made, metric, width)
+        made.add([()])
     if result.outcome == "failed" and not result.source:
-        lines += [(("F7", "bold accent"), (" the smallest edits that make it pass", "dim")), ()]
-    lines += _value(bench, result, width)
-    lines += [(), *_others(bench, criterion, others, width)]
-    return within(lines, width)
+        keys: Line = (("F7", "bold accent"), (" smallest edits that make it pass  ", "dim"))
+        made.add([(*keys, ("A", "bold accent"), (" the first of them", "dim")), ()])
+    made.add(_asked(result, facts))
+    made.add(_value(bench, result, width))
+    if others:
+        made.add([()])
+        _others(made, criterion, others, width)
+    made.lines = within(made.lines, width)
+    return made
+
+
+def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None) -> list[Line]:
+    """The label of each person on this criterion and on the run; a sign where it says otherwise than the verdict."""
+    if facts is None or not facts.labels:
+        return []
+    # A criterion that was edited since has another hash; what was said of it under this name still counts here.
+    hashes = {one.criterion_hash for one in bench.stored if one.criterion == result.criterion}
+    counts = {(one.who, bool(one.criterion_hash)): one for one in facts.labels if one.criterion_hash in {"", *hashes}}
+    lines: list[Line] = []
+    for (_, of_criterion), label in counts.items():
+        outcome = result.outcome if of_criterion else bench.run.status
+        cells: list[Cell] = [*label_words(label)]
+        if not of_criterion:
+            cells.insert(0, ("the run: ", "dim"))
+        if disagrees(label, outcome):
+            cells.insert(0, (f"{WARNING} ", "error"))
+        lines.append(tuple(cells))
+    return [(("labels", "dim"),), *(((" ", ""), *line) for line in lines)]
+
+
+def _asked(result: CriterionResult, facts: RunFacts | None) -> list[Line]:
+    if facts is None:
+        return []
+    said = asked_summary([one for one in facts.replies if one.criterion in ("", result.criterion_hash)], facts.attempts)
+    return [(("R", "bold accent"), (f" {said}", "dim")), ()] if said else []
 
 
 def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int) -> list[Line]:
@@ -61,99 +125,6 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
     return within([head, (), *marked_text(text, marks, width, TOOL_LINES)], width)
 
 
-def marked_text(text: str, marks: Sequence[Piece], width: int, most: int = VALUE_LINES) -> list[Line]:
-    """Foreign text, wrapped, with pieces marked: hits underlined, misses and near misses in brackets, all coloured.
-
-    `marks` are (start, end, kind) in characters of `text`; where they overlap the first one wins. Of a long text
-    `most` lines are shown: its start, or what is around the first mark that is not in it.
-    """
-    width = max(width, 1)
-    begin, end = _window(text, marks, width, most)
-    shown, places = displayable_map(text[begin:end])
-    shown = shown.replace("\t", " ")
-    pieces = _apart(_shift([(s - begin, e - begin, kind) for s, e, kind in marks if e >= begin and s <= end], places))
-    # Brackets take cells too.
-    spans = wrap(shown, max(width - 2, 1) if any(kind != "hit" for _, _, kind in pieces) else width)
-    first = _first_shown(spans, pieces, most)
-    lines: list[Line] = []
-    above = text.count("\n", 0, begin) + first
-    if begin or first:
-        lines.append((("… " + (count(above, "line") if above else count(begin, "character")) + " above", "dim"),))
-    next_piece = 0
-    for start, stop in spans[first : first + most]:
-        while next_piece < len(pieces) and pieces[next_piece][1] < start:
-            next_piece += 1
-        line = _marked(shown, start, stop, pieces[next_piece:])
-        # Several marks in a line have more brackets than there was room left for.
-        lines += [line] if width_of(line) <= width else fold(line, width)
-    below = max(len(spans) - first - most, 0) + text.count("\n", end)
-    if below or end < len(text):
-        lines.append(
-            ((f"… {count(below, 'more line') if below else count(len(text) - end, 'more character')}", "dim"),)
-        )
-    return [fit(line, width) for line in lines]
-
-
-def _window(text: str, marks: Sequence[Piece], width: int, most: int) -> tuple[int, int]:
-    """The part of a long text that is laid out: enough for `most` lines, with the mark that matters most in it."""
-    size = 2 * most * width
-    if len(text) <= size:
-        return 0, len(text)
-    matters = [start for start, _, kind in marks if kind != "hit"] or [start for start, _, _ in marks]
-    first = min(max(min(matters, default=0), 0), len(text))
-    if first < size // 2:
-        return 0, size
-    begin = first - size // 8
-    line = text.find("\n", begin, first)
-    begin = begin if line < 0 else line + 1
-    return begin, min(begin + size, len(text))
-
-
-def _first_shown(spans: Sequence[tuple[int, int]], pieces: Sequence[Piece], most: int) -> int:
-    matters = [piece for piece in pieces if piece[2] != "hit"] or pieces
-    if not matters:
-        return 0
-    row = max(bisect_right(spans, (matters[0][0], len(spans) and spans[-1][1])) - 1, 0)
-    return 0 if row < most else min(row - most // 4, len(spans) - most)
-
-
-def _apart(marks: Iterable[Piece]) -> list[Piece]:
-    pieces: list[Piece] = []
-    at = 0
-    for start, end, kind in sorted(marks):
-        start = max(start, at)
-        if end >= start:
-            pieces.append((start, end, kind))
-            at = max(end, at)
-    return pieces
-
-
-def _marked(shown: str, first: int, last: int, pieces: Iterable[Piece]) -> Line:
-    cells: list[Cell] = []
-    at = first
-    for start, end, kind in pieces:
-        if start > last:
-            break
-        if end < first or (end == first and start < first):
-            continue
-        begin, finish = max(start, first), min(end, last)
-        cells.append((shown[at:begin], ""))
-        inner = shown[begin:finish]
-        opening = "[" if start >= first and kind != "hit" else ""
-        closing = "]" if end <= last and kind != "hit" else ""
-        cells.append((opening + inner + closing, STYLES[kind]))
-        at = finish
-    cells.append((shown[at:last], ""))
-    return tuple(cell for cell in cells if cell[0])
-
-
-def _shift(marks: Sequence[Piece], places: list[int] | None) -> list[Piece]:
-    if places is None:
-        return list(marks)
-    last = len(places) - 1
-    return [(places[min(a, last)], places[min(b, last)], style) for a, b, style in marks]
-
-
 def _verdict(result: CriterionResult, width: int) -> list[Line]:
     head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (one_line(result.criterion), "bold"))
     if result.negate:
@@ -164,25 +135,24 @@ def _verdict(result: CriterionResult, width: int) -> list[Line]:
     return [spread(head, tail, width)]
 
 
-def _metric(metric: MetricResult, width: int) -> list[Line]:
+def _metric(made: LookedAt, metric: MetricResult, width: int) -> None:
     name = metric.name if metric.name == metric.type else f"{metric.name} ({metric.type})"
     tail: list[Cell] = [mark(metric.outcome)]
     if metric.score is not None:
         tail.append((f" {metric.score:.2f}", ""))
     if metric.rating is not None and width >= 36:
         tail.append((f"  rating {metric.rating}", "dim"))
-    lines: list[Line] = [spread(((one_line(name), "bold"),), tail, width)]
+    made.add([spread(((one_line(name), "bold"),), tail, width)])
     group = ""
     for one in metric.evidence:
         if one.group and one.group != group:
             group = one.group
-            lines.append(((f"  {one_line(group)}", "dim"),))
-        lines += _condition(one, width)
+            made.add([((f"  {one_line(group)}", "dim"),)])
+        made.add(_condition(one, width), one)
     if metric.neutral:
-        lines.append((("  nothing is configured: it checks nothing", "dim"),))
+        made.add([(("  nothing is configured: it checks nothing", "dim"),)])
     elif not metric.evidence and metric.reason:
-        lines += paragraph(metric.reason, width, "error" if metric.outcome == "error" else "", 2)
-    return lines
+        made.add(paragraph(metric.reason, width, "error" if metric.outcome == "error" else "", 2))
 
 
 def _condition(one: Evidence, width: int) -> list[Line]:
@@ -247,8 +217,8 @@ def _in_value(span: Span, result: CriterionResult) -> tuple[int, int] | None:
     return None
 
 
-def _others(bench: Workbench, criterion: int, others: Sequence[CriterionResult], width: int) -> list[Line]:
-    lines: list[Line] = [((f"criteria of this test {len(others)}", "bold"),)]
+def _others(made: LookedAt, criterion: int, others: Sequence[CriterionResult], width: int) -> None:
+    made.add([((f"criteria of this test {len(others)}", "bold"),)])
     for number, one in enumerate(others):
         sign = ("▸" if UNICODE else ">") if number == criterion else " "
         start: list[Cell] = [(f"{sign} ", "accent"), mark(one.outcome), (" ", ""), (one_line(one.criterion), "")]
@@ -258,7 +228,7 @@ def _others(bench: Workbench, criterion: int, others: Sequence[CriterionResult],
         tail: list[Cell] = [(f" {severity}", "dim")] if one.severity != "error" and not one.source else []
         if one.score is not None:
             tail.append((right(f"{one.score:.2f}", 6), "dim"))
-        lines.append(spread(start, tail, width))
+        # What another tool said of an imported run is no criterion that could be chosen here.
+        made.add([spread(start, tail, width)], None if one.source else number)
         if one.source and one.reason:
-            lines += paragraph(one.reason, width, "dim", 4)
-    return lines
+            made.add(paragraph(one.reason, width, "dim", 4))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.relaxing import Agreement
     from agenteval_tui.analysis.workbench import Impact, Workbench
     from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.tui.presenters.looked_at import Target
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
 
@@ -42,6 +43,7 @@ class InspectBase(FrameScreen):
         self._agreement: Agreement | None = None
         self._drafts: dict[DraftKey, Draft] = {}
         self._show_tools = False
+        self._targets: dict[int, Target] = {}
         self._raw = False
         self._pane = "transcript"
 

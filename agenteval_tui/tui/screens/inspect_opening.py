@@ -105,6 +105,9 @@ class InspectOpening(InspectConfig):
     def _opened(self, opened: Opened, *, criterion: str, edit: bool, config: str | None) -> None:
         self._keep_draft()
         self._assist.forget()
+        if self._bench is None and self.has_class("narrow"):
+            # What said that nothing is open stands in another pane.
+            self._focus_pane("transcript")
         bench = self._bench = opened.bench
         self._around = opened.around
         self._facts = opened.facts

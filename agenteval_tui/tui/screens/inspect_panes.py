@@ -42,14 +42,16 @@ class InspectPanes(InspectBase):
         bench = self._bench
         if bench is None:
             return
-        self.query_one("#run", LineBlock).show(lambda width: [run_heading(bench, self._results_now(), width)])
+        self.query_one("#run", LineBlock).show(
+            lambda width: [run_heading(bench, self._results_now(), width, self._facts)]
+        )
         self.query_one("#tabs", LineBlock).show(self._tab_lines)
 
     def _draw_looked(self, *, keep_place: bool = True) -> None:
         bench, result = self._bench, self._result
         if bench is None or result is None:
             return
-        from agenteval_tui.tui.presenters.looked_at import looked_at, tool_text_lines
+        from agenteval_tui.tui.presenters.looked_at import looked_rows, tool_text_lines
 
         results = self._results_now()
         number = self._criterion
@@ -57,9 +59,14 @@ class InspectPanes(InspectBase):
         if self._show_tools:
             view.show(lambda width: indented(tool_text_lines(bench, result, width - 1)), keep_place=keep_place)
         else:
-            view.show(
-                lambda width: indented(looked_at(bench, number, result, results, width - 1)), keep_place=keep_place
-            )
+            facts = self._facts
+
+            def lines(width: int) -> list[Line]:
+                made = looked_rows(bench, number, result, results, width - 1, facts)
+                self._targets = made.targets
+                return indented(made.lines)
+
+            view.show(lines, keep_place=keep_place)
 
     def _draw_config(self) -> None:
         from agenteval_tui.tui.presenters.impact import problem_lines

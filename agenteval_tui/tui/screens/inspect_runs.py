@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agenteval_tui.tui.screens.inspect_opening import InspectOpening
+from agenteval_tui.tui.widgets.lines_view import LinesView
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.results import Evidence
 
 
 class InspectRuns(InspectOpening):
@@ -75,3 +81,28 @@ class InspectRuns(InspectOpening):
         """The repetitions of the test as a tree."""
         if self._bench is not None:
             self.agenteval.show_divergence(self._bench.run.id)
+
+    # Clicks in the pane of what was looked at
+
+    def on_lines_view_row_clicked(self, event: LinesView.RowClicked) -> None:
+        """A criterion is chosen, a piece of evidence is shown in the transcript."""
+        if event.view.id != "looked" or self._show_tools or self._bench is None:
+            return
+        target = self._targets.get(event.row)
+        if isinstance(target, int):
+            if target != self._criterion and target < len(self._bench.criteria):
+                self._keep_draft()
+                self._choose(target)
+        elif target is not None:
+            self._show_evidence(target)
+
+    def _show_evidence(self, evidence: Evidence) -> None:
+        from agenteval_tui.tui.presenters.marks import marks_of
+
+        spans = {*evidence.near, *evidence.spans}
+        own = [one for one in marks_of([self._result] if self._result else []) if one.span in spans]
+        # A broken piece before a near one, that before one that held.
+        if not any(self._view.show_mark(one) for one in sorted(own, key=lambda one: -one.weight)):
+            self.agenteval.say("This evidence points at nothing in the transcript.")
+        elif self.has_class("narrow"):
+            self._focus_pane("transcript")
