@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, key_word
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
 
 NAME = "keys.yaml"
 MOST_KEYS = 8  # for one action
@@ -108,10 +108,10 @@ def collisions(keymap: Mapping[str, str]) -> list[str]:
     found: list[str] = []
     for scope in dict.fromkeys(action.scope for action in ACTIONS):
         users: dict[str, list[str]] = {}
-        for action in ACTIONS:
-            if action.scope in (scope, EVERYWHERE):
-                for key in keymap.get(action.id, action.keys).split(","):
-                    users.setdefault(key, []).append(action.id)
+        everywhere = [action for action in ACTIONS if action.scope == EVERYWHERE]
+        for action in everywhere if scope == EVERYWHERE else in_scope(scope):
+            for key in keymap.get(action.id, action.keys).split(","):
+                users.setdefault(key, []).append(action.id)
         for key, ids in users.items():
             if len(ids) < 2 or not any(one in keymap for one in ids):
                 continue

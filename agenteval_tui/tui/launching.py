@@ -1,36 +1,26 @@
-"""Executions: started, resumed, watched, counted. Each lives in a process of its own."""
+"""Executions: started, resumed, watched. Each lives in a process of its own."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.going import Going
-from agenteval_tui.tui.lines import Cell
+from agenteval_tui.tui.running import Running
 from agenteval_tui.tui.screens.frame import FrameScreen
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.plan import PlanOptions
     from agenteval_tui.tui.screens.trust import Asked
-    from agenteval_tui.tui.session import Session
 
-COUNT_SECONDS = 2.0
 T = TypeVar("T")
 
 
-class Launching(Going):
+class Launching(Running):
     """An app that starts executions and watches them."""
-
-    session: Session
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._executions = 0
 
     def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
         """Start an execution in its own process and watch it; asks first where it would start programs."""
@@ -130,29 +120,3 @@ class Launching(Going):
                 self.push_screen(ExecutionsScreen(live, watched), watch)
 
         screen.ask(live_executions, show, group="live")
-
-    def count_running(self) -> None:
-        """Look how many executions run now, for the title; while there are some, look again."""
-        self.run_worker(self._count_running(), group="running", exclusive=True, exit_on_error=False)
-
-    async def _count_running(self) -> None:
-        from agenteval_tui.runs.client import live_executions
-
-        while True:
-            self._set_running(len(await asyncio.to_thread(live_executions)))
-            if not self._executions:
-                return
-            await asyncio.sleep(COUNT_SECONDS)
-
-    def _set_running(self, number: int) -> None:
-        if number != self._executions:
-            self._executions = number
-            if isinstance(self.screen, FrameScreen):
-                self.screen.retitle()
-
-    def live_note(self) -> tuple[Cell, ...]:
-        """What the title says of running executions."""
-        if not self._executions:
-            return ()
-        plural = "" if self._executions == 1 else "s"
-        return (("   ", ""), (f"◐ {self._executions} execution{plural} running", "running"))

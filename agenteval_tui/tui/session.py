@@ -37,6 +37,7 @@ class Session:
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._looked_in: tuple[Path, ...] | None = None
+        self._own: dict[Path, tuple[int, int]] = {}
 
     @property
     def store(self) -> Store:
@@ -192,19 +193,39 @@ class Session:
 
         loaded = load_suite(path)
         wanted = test_id or free_id(loaded, name)
-        return append_test(loaded, drafted_test(wanted, name, chat)), wanted
+        return self._written(append_test(loaded, drafted_test(wanted, name, chat))), wanted
+
+    def wrote(self, path: Path) -> None:
+        """This app wrote that file: when it is told that the file changed, that is no news."""
+        try:
+            stat = path.stat()
+        except OSError:
+            return
+        self._own[path.resolve()] = (stat.st_mtime_ns, stat.st_size)
+
+    def is_own(self, path: Path) -> bool:
+        """Is the file as this app wrote it last?"""
+        try:
+            stat = path.stat()
+        except OSError:
+            return False
+        return self._own.get(path.resolve()) == (stat.st_mtime_ns, stat.st_size)
+
+    def _written(self, loaded: LoadedSuite) -> LoadedSuite:
+        self.wrote(loaded.path)
+        return loaded
 
     def save_config(self, loaded: LoadedSuite, test_id: str, criterion: int, text: str) -> LoadedSuite:
         """Write the edited config into the suite's file, that place only."""
         from agenteval_tui.suites.save import save_config
 
-        return save_config(loaded, test_id, criterion, text)
+        return self._written(save_config(loaded, test_id, criterion, text))
 
     def save_test(self, loaded: LoadedSuite, test_id: str, edit: TestEdit) -> LoadedSuite:
         """Write the edit of a test into the suite's file, those places only."""
         from agenteval_tui.suites.edit_test import save_test
 
-        return save_test(loaded, test_id, edit)
+        return self._written(save_test(loaded, test_id, edit))
 
     def new_test(self, path: Path, name: str, prompt: str, test_id: str = "") -> str:
         """Write a new test into a suite's file, with a criterion to begin with. Gives its id; "": made of the name."""
@@ -217,25 +238,26 @@ class Session:
         first = next(one for one in starters() if one.metric == "TextMatch")
         criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
         add_test(loaded, {"id": wanted, "name": name, "prompt": prompt, "criteria": [criterion]})
+        self.wrote(path)
         return wanted
 
     def duplicate_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
         """Copies of tests, each behind its own."""
         from agenteval_tui.suites.edit_test import duplicate_tests
 
-        return duplicate_tests(loaded, tests)[0]
+        return self._written(duplicate_tests(loaded, tests)[0])
 
     def delete_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
         """Take tests out of the suite's file."""
         from agenteval_tui.suites.edit_test import delete_tests
 
-        return delete_tests(loaded, tests)
+        return self._written(delete_tests(loaded, tests))
 
     def move_test(self, loaded: LoadedSuite, test: str, by: int) -> LoadedSuite:
         """Move a test within its file."""
         from agenteval_tui.suites.edit_test import move_test
 
-        return move_test(loaded, test, by)
+        return self._written(move_test(loaded, test, by))
 
     def tag_tests(
         self, loaded: LoadedSuite, tests: Sequence[str], add: Sequence[str], remove: Sequence[str]
@@ -243,7 +265,7 @@ class Session:
         """Give tests tags, and take some away."""
         from agenteval_tui.suites.edit_test import tag_tests
 
-        return tag_tests(loaded, tests, add, remove)
+        return self._written(tag_tests(loaded, tests, add, remove))
 
     def close(self) -> None:
         """Close the history."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.events import ScreenResume
 
@@ -12,6 +12,7 @@ from agenteval_tui.tui.presenters.test_form import read_form
 from agenteval_tui.tui.screens.editor_criteria import EditorCriteria
 from agenteval_tui.tui.screens.editor_docs import Doc
 from agenteval_tui.tui.screens.editor_fields import refine_choices
+from agenteval_tui.tui.state import text
 from agenteval_tui.tui.widgets.form import Form
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -25,11 +26,19 @@ if TYPE_CHECKING:
 class EditorTests(EditorCriteria):
     """Reads the suites, opens a test of them, and offers what was not saved."""
 
+    _restored = ""  # the test that the last start left open
+
     def open_test(self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None) -> None:
         """Open a test; `criterion` names the one to choose; `starter`: add this one, as an edit to be saved."""
         self._wanted = (suite, test, criterion, starter)
         if self._overview is not None:
             self.reload()
+
+    def kept(self) -> dict[str, Any] | None:
+        return None if self._doc is None else {"test": self._doc.key}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self._restored = text(kept, "test")
 
     def reload(self) -> None:
         """Read the suites again. Edits stay."""
@@ -46,6 +55,7 @@ class EditorTests(EditorCriteria):
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self._overview is not None:
             self._assist.forget()
+            self._read_runs_again()
             self.reload()
 
     def _show_overview(self, found: tuple[Overview, Mapping[str, AgentConfig], list[Kept], list[str]]) -> None:
@@ -68,6 +78,8 @@ class EditorTests(EditorCriteria):
         elif self._kept:
             first = next(iter(self._kept.values()))
             self._open(first.suite, first.test, focus=False)
+        elif (last := self._restored) in known:
+            self._open(last.partition("\x1f")[0], last.partition("\x1f")[2], focus=False)
         else:
             loaded = next((one.loaded for one in self._overview.suites if self._ids(one.loaded)), None)
             if loaded is not None:
@@ -100,6 +112,7 @@ class EditorTests(EditorCriteria):
         if criterion in names:
             doc.criterion = names.index(criterion)
         self.query_one("#test-pane").disabled = self.query_one("#criteria-pane").disabled = False
+        self.query_one("#live-pane").disabled = False
         refine_choices(self.query_one("#fields", Form), doc.loaded, self._agents)
         if starter is not None:
             self._add(starter)

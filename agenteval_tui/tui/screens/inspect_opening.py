@@ -11,6 +11,7 @@ from agenteval_tui.analysis.neighbours import Around, first_criterion, runs_arou
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.screens.inspect_config import InspectConfig
+from agenteval_tui.tui.screens.inspect_search import InspectSearch
 from agenteval_tui.tui.screens.inspect_panes import PANES
 from agenteval_tui.tui.state import text
 
@@ -30,7 +31,7 @@ class Opened:
     facts: RunFacts
 
 
-class InspectOpening(InspectConfig):
+class InspectOpening(InspectConfig, InspectSearch):
     """Shows runs, one at a time."""
 
     def __init__(self) -> None:
@@ -116,6 +117,7 @@ class InspectOpening(InspectConfig):
             self.agenteval.say(bench.note)
         view = self._view
         view.show_transcript(bench.transcript)
+        self._search_again()
         number = first_criterion(bench, opened.results, criterion)
         if config is not None and bench.criteria[number].name != criterion:
             self.agenteval.say(f"{one_line(criterion, 60)} is not in the file yet: save it, then look at it here.")

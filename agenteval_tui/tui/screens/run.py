@@ -17,6 +17,7 @@ from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
+from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, run_heading, status_cells, unsettled
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
@@ -178,23 +179,31 @@ class RunScreen(FrameScreen):
     def _rekey(self) -> None:
         self.query_one("#keys", LineBlock).show(self._key_lines)
 
+    def watches(self, execution: str) -> bool:
+        """Is this the execution that is watched here, also while another screen is shown?"""
+        return self._watch is not None and self._watch.live.execution == execution
+
     def _say_end(self, watch: Watching) -> None:
         self.agenteval.count_running()
         view = watch.view
+        # Who looks at it needs no way to it.
+        place = None if self.is_current else Place("execution", watch.live.execution)
         if view.ended is None:
             self.agenteval.say(
                 "The execution went away without an end. What ended is in the history; R resumes the rest.",
                 severity="warning",
+                place=place,
             )
             return
         bad = view.count("failed") + view.count("error")
         note = f"{view.title or 'The execution'}: {view.ended.status}, {view.count('passed')} of {view.total} passed"
         if view.ended.status == "failed":
-            self.agenteval.say(f"{note}. {view.ended.message}", severity="error")
+            self.agenteval.say(f"{note}. {view.ended.message}", severity="error", place=place)
         elif view.ended.status == "stopped":
-            self.agenteval.say(f"{note}. {view.ended.message} R resumes it.", severity="warning")
+            self.agenteval.say(f"{note}. {view.ended.message} R resumes it.", severity="warning", place=place)
         else:
-            self.agenteval.say(note + (". n goes to the first failure, enter opens it." if bad else "."))
+            hint = ". n goes to the first failure, enter opens it." if bad and place is None else "."
+            self.agenteval.say(note + hint, place=place)
 
     # Painting: at most ten times a second, and only what changed
 

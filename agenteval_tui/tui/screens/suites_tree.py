@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -18,6 +19,7 @@ from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.presenters.suite_tree import Node, Query, SuiteTree
 from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.state import text, texts
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
 
 LAST_RUNS = 20
+MOST_KEPT = 500  # folds that are kept for the next start
 
 
 class SuitesTree(FrameScreen):
@@ -39,7 +42,9 @@ class SuitesTree(FrameScreen):
         self._tree: SuiteTree | None = None
         self._runs: dict[str, Sequence[RunRow]] = {}
         self._watching = False
+        self._changed: set[Path] = set()  # files that another program wrote, until they have been read
         self._wanted = ""  # the row to go to when the suites have been read
+        self._restored: Mapping[str, Any] = {}  # what the last start kept, until they have been
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -59,6 +64,37 @@ class SuitesTree(FrameScreen):
         tree.set_empty([(("  Loading the suites …", "dim"),)])
         tree.focus()
         self.reload()
+
+    def kept(self) -> dict[str, Any] | None:
+        tree = self._tree
+        if tree is None:
+            return None
+        return {
+            "filter": self.query_one("#filter", Input).value,
+            "folded": sorted(tree.folded)[:MOST_KEPT],
+            "opened": sorted(tree.opened)[:MOST_KEPT],
+            "cursor": self.query_one("#tree", VirtualList).cursor_key or "",
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self._restored = kept
+
+    def _take_restored(self, overview: Overview) -> SuiteTree:
+        """The first tree: folded, filtered and with the cursor as the last start left it."""
+        kept, self._restored = self._restored, {}
+        tree = SuiteTree(overview, folded=texts(kept, "folded"), opened=texts(kept, "opened"))
+        words = text(kept, "filter")
+        if words:
+            box = self.query_one("#filter", Input)
+            with box.prevent(Input.Changed):
+                box.value = words
+            box.display = True
+            tree.query = Query.parse(words)
+            tree.arrange()
+        cursor = text(kept, "cursor")
+        if not self._wanted and any(row.key == cursor for row in tree.rows):
+            self.query_one("#tree", VirtualList).set_source(tree, keep_key=cursor)
+        return tree
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
@@ -83,10 +119,13 @@ class SuitesTree(FrameScreen):
 
     def _show_overview(self, overview: Overview) -> None:
         old = self._tree
-        tree = SuiteTree(overview, folded=old.folded if old else (), opened=old.opened if old else ())
-        if old is not None and old.query:
-            tree.query = old.query
-            tree.arrange()
+        if old is None:
+            tree = self._take_restored(overview)
+        else:
+            tree = SuiteTree(overview, folded=old.folded, opened=old.opened)
+            if old.query:
+                tree.query = old.query
+                tree.arrange()
         self._tree = tree
         if old is not None:
             tree.marked = {key_of(node) for node in self._all_tests()} & old.marked
@@ -106,6 +145,7 @@ class SuitesTree(FrameScreen):
             for notice in self.agenteval.session.notices:
                 self.agenteval.say(notice, severity="warning")
             self._say_drafts()
+        self._say_changed(overview)
         self.agenteval.count_running()
 
     def _say_drafts(self) -> None:
@@ -138,15 +178,28 @@ class SuitesTree(FrameScreen):
 
     def show_test(self, file: str, test: str) -> None:
         """Read the suites again and put the cursor on a test."""
-        self._wanted = f"{file}\x1f{test}"
+        self._wanted = f"{file}\x1f{test}" if test else file
         if self._tree is not None:
             self.reload()
 
     async def _watch_files(self) -> None:
         from agenteval_tui.suites.watch import watch
 
-        async for _changed in watch(self.agenteval.session.looked_in):
+        session = self.agenteval.session
+        async for changed in watch(session.looked_in):
+            self._changed |= {path.resolve() for path in changed if not session.is_own(path)}
             self.reload()
+
+    def _say_changed(self, overview: Overview) -> None:
+        """Say which suites another program wrote."""
+        changed, self._changed = self._changed, set()
+        if not changed:
+            return
+        found = [one for one in overview.suites if one.loaded.path.resolve() in changed]
+        self.agenteval.say_changed(
+            (one.loaded.key, one.loaded.path.name, sum(1 for problem in one.problems if problem.severity == "error"))
+            for one in found
+        )
 
     def _empty(self) -> list[Line]:
         if self._tree is not None and self._tree.query:

@@ -1,0 +1,347 @@
+"""Jump mode, notifications, themes while choosing, the palette's places, help of the pane, and what a start keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from textual.widgets import Input
+
+from agenteval_tui import places
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.finding import known, runs_named
+from agenteval_tui.tui.jump import LETTERS, MOST, JumpLabel, codes
+from agenteval_tui.tui.keymap import collisions, read_keymap
+from agenteval_tui.tui.lines import plain
+from agenteval_tui.tui.notices import MOST as MOST_NOTICES
+from agenteval_tui.tui.notices import Notices, Place
+from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.screens.history import HistoryScreen
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.notices import NoticesScreen
+from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.state import MOST_STARTS, State, name_of_start, read
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+pytestmark = pytest.mark.xdist_group("screens")
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(folder with the recorded suite, history in which it ran once)."""
+    folder = tmp_path_factory.mktemp("way")
+    shutil.copytree(places.bundled("sample_suites") / "recorded", folder / "suites")
+    run_samples(folder / "suites", folder / "history.db")
+    return folder / "suites", folder / "history.db"
+
+
+def labels(app: AgentevalApp) -> dict[str, JumpLabel]:
+    """The letters that are shown now."""
+    return {label.code: label for label in app.screen.query(JumpLabel) if label.display}
+
+
+def tree_of(app: AgentevalApp) -> VirtualList:
+    return app.screen.query_one("#tree", VirtualList)
+
+
+# Jump mode
+
+
+@pytest.mark.parametrize("count", [0, 1, 25, 26, 27, 60, 400, MOST, MOST + 9])
+def test_letters_are_never_the_beginning_of_others(count: int) -> None:
+    found = codes(count)
+    assert len(set(found)) == len(found) == min(count, MOST)
+    assert not [(a, b) for a in found if len(a) == 1 for b in found if len(b) == 2 and b[0] == a]
+    assert count > len(LETTERS) or all(len(one) == 1 for one in found)
+
+
+async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[Path, Path]) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        tree = tree_of(app)
+        await pilot.press("semicolon")
+        shown = labels(app)
+        assert len(shown) == tree.count + 2  # the rows, and two panes
+        third = next(code for code, one in shown.items() if one.target.y == tree.region.y + 2)
+        await pilot.press(third)
+        assert tree.cursor == 2
+        assert not labels(app)
+        # Another key, a click, nothing to match: the letters go, and nothing else happens.
+        for key in ("escape", "1", "ctrl+o"):
+            await pilot.press("ctrl+o")
+            assert labels(app)
+            await pilot.press(key)
+            assert not labels(app)
+            assert tree.cursor == 2
+        await pilot.press("ctrl+o")
+        detail = next(code for code, one in labels(app).items() if one.target.x > tree.region.right)
+        await pilot.press(detail)
+        assert app.focused is app.screen.query_one("#detail")
+        # Out of a text field, where a letter would be text.
+        await pilot.press("tab", "slash", "c", "ctrl+o")
+        assert labels(app)
+        await pilot.press(next(code for code, one in labels(app).items() if one.target.go and one.target.open))
+        assert app.focused is tree
+        assert app.screen.query_one("#filter", Input).value == "c"
+        # A capital opens what it leads to.
+        await pilot.press("escape", "semicolon")
+        first = next(code for code, one in labels(app).items() if one.target.y == tree_of(app).region.y + 1)
+        await pilot.press(first.upper())
+        await settle(pilot)
+        assert isinstance(app.screen, InspectScreen)
+        # Blocks of the transcript, and more targets than letters.
+        await pilot.press("semicolon")
+        assert {len(code) for code in labels(app)} <= {1, 2}
+        view = app.screen._view
+        where = [one for one in labels(app).values() if view.region.contains(one.target.x, one.target.y)]
+        assert len(where) > 2
+        await pilot.press("escape", "f2")
+        assert isinstance(app.screen, ChooseScreen)
+        await pilot.press("ctrl+o")
+        assert labels(app)
+        await pilot.press("escape")
+        assert isinstance(app.screen, ChooseScreen)  # escape was for the letters
+
+
+# Notifications
+
+
+def test_the_last_notices_are_kept_newest_first() -> None:
+    notices = Notices()
+    for number in range(MOST_NOTICES + 5):
+        notices.add(f"note {number}", "information", Place("run", str(number)) if number == 7 else None)
+    notices.add(f"note {MOST_NOTICES + 4}", "information", None)
+    kept = notices.all()
+    assert len(kept) == MOST_NOTICES
+    assert [one.text for one in kept[:2]] == [f"note {MOST_NOTICES + 4}", f"note {MOST_NOTICES + 3}"]
+    assert notices.last_place() == Place("run", "7")
+
+
+async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: Path) -> None:
+    suites = copy_samples(tmp_path)
+    db = tmp_path / "history.db"
+    execution = await asyncio.to_thread(run_samples, suites, db, tests=("kunden-deutschland",))
+    app = app_on(suites, db)
+    async with app.run_test(size=(110, 30), notifications=True) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+g")
+        assert "leads somewhere" in app.notices.all()[0].text
+        row = app.session.store.execution(execution)
+        # An execution that was running and is not any more, and one of another history.
+        from agenteval_tui.runs.client import Live
+
+        app._live = {one: Live(one, 1, "", "samples", 0) for one in (execution, "01JZZZZZZZZZZZZZZZZZZZZZZZ")}
+        await app._tell({})
+        said = app.notices.all()[0]
+        assert (said.place, f"{row.passed} of {row.runs} passed" in said.text) == (Place("execution", execution), True)
+        assert app._live == {}
+        # What still runs and has met a failure: said once.
+        live = {execution: Live(execution, 1, "", "samples", 0)}
+        await app._tell(live)
+        await app._tell(live)
+        app._live.clear()
+        about = [one for one in app.notices.all() if one.place is not None and one.place.kind == "run"]
+        assert len(about) == 1
+        assert about[0].text.startswith("kunden-deutschland run")
+        await pilot.pause()
+        assert "^g goes there" in text_of(app)
+        await pilot.press("exclamation_mark")
+        assert isinstance(app.screen, NoticesScreen)
+        await pilot.pause()
+        assert "kunden-deutschland run" in text_of(app)
+        await pilot.press("down", "enter")
+        await settle(pilot)
+        assert isinstance(app.screen, HistoryScreen)
+        await pilot.press("ctrl+g")
+        await settle(pilot)
+        assert isinstance(app.screen, InspectScreen)
+        assert about[0].place is not None
+        assert app.screen._bench is not None
+        assert app.screen._bench.run.id == about[0].place.ref
+        # A suite that another program writes is said; one that this app writes is not.
+        await pilot.press("1")
+        await settle(pilot)
+        path = next(suites.glob("shop-sql*.yaml"))
+        loaded = next(one for one in app.session.suites() if one.path.name == path.name)
+        app.session.duplicate_tests(loaded, ["tausenderpunkt"])
+        assert app.session.is_own(path)
+        path.write_text(path.read_text(encoding="utf-8") + "\n# touched\n", encoding="utf-8")
+        assert not app.session.is_own(path)
+        await until(pilot, lambda: any("changed on disk" in one.text for one in app.notices.all()))
+        assert app.notices.all()[0].place == Place("suite", loaded.key)
+
+
+# Themes, help, palette
+
+
+async def test_a_theme_is_seen_while_choosing_and_kept_when_chosen(samples: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "themes"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text("name: mine\ndark: false\ncolours: {accent: '#aa0000'}")
+    (folder / "broken.yaml").write_text("name: broken\ncolours: {accent: reddish}")
+    (folder / "worse.yaml").write_text("[")
+    app = app_on(*samples)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        wrong = [one for one in app.notices.all() if one.severity == "error"]
+        assert len(wrong) == 1
+        assert "reddish" in wrong[0].text
+        assert "worse.yaml" in wrong[0].text
+        before = app.theme
+        await pilot.press("f2", "p", "a", "p")
+        assert app.theme == "paper"
+        await pilot.press("escape")
+        assert app.theme == before
+        assert app.state.theme != "paper"
+        await pilot.press("f2", *"mine", "enter")
+        assert app.theme == app.state.theme == "mine"
+        await pilot.press("question_mark")
+        said = [plain(line) for line in app.screen.query_one("#help", LinesView)._lines]
+        pane = said.index("In the pane with the focus")
+        assert said.index("On suites") < pane < said.index("Everywhere")
+        assert any("Next row" in line and "down j" in line for line in said[pane:])
+        assert not any("Scroll Left" in line for line in said)
+        assert app.screen.query_one("#help", LinesView).max_scroll_y > 0
+        await pilot.press("escape", "ctrl+p", *"reviews-k")
+        await until(pilot, lambda: "test of Recordings" in text_of(app))
+        await pilot.press("enter")
+        await settle(pilot)
+        assert (tree_of(app).cursor_key or "").endswith("reviews-kettle")
+
+
+def test_the_palette_knows_suites_tests_executions_and_runs(samples: tuple[Path, Path]) -> None:
+    session = app_on(*samples).session
+    try:
+        found = known(session)
+        assert {one.place.kind for one in found} == {"suite", "test", "execution"}
+        run = session.store.run_rows(session.store.run_ids()[:1])[0]
+        assert runs_named(session, run.id)[0].place == Place("run", run.id)
+        assert runs_named(session, "kettle")[0].place.kind == "run"
+        assert runs_named(session, 'nobody said "this') == []
+    finally:
+        session.close()
+
+
+# Keys of one's own
+
+
+def test_what_is_wrong_in_keys_yaml_is_said_and_the_rest_counts(tmp_path: Path) -> None:
+    path = tmp_path / "keys.yaml"
+    assert read_keymap(path) == ({}, [])
+    path.write_text(
+        "suites.run: ctrl+r\nsuites.rnu: x\njump: ctrl+m\nhelp: ?, F1\nlist.down: n\ngo.suites: 1\nquit: []\nback: {}\n"
+    )
+    keymap, problems = read_keymap(path)
+    assert keymap == {"suites.run": "ctrl+r", "help": "question_mark,f1", "list.down": "n", "go.suites": "1"}
+    assert ["did you mean `suites.run`" in problems[0], "terminals send" in problems[1], len(problems)] == [
+        True,
+        True,
+        4,
+    ]
+    for text, said in (("- a", "mapping"), ("a: [", "line"), ("\xff", "can't be read")):
+        path.write_bytes(text.encode("latin-1"))
+        assert said in read_keymap(path)[1][0]
+    path.write_text("")
+    assert read_keymap(path) == ({}, [])
+
+
+def test_keys_that_collide_are_said() -> None:
+    assert collisions({}) == []  # what ships is no person's collision
+    assert collisions({"suites.run": "e"}) == ["e is `suites.run` and `suites.edit` on suites"]
+    assert collisions({"suites.run": "e", "suites.edit": "r"}) == []  # swapped
+    assert collisions({"suites.run": "q"}) == ["q is `suites.run` and `quit` on suites"]
+    assert collisions({"quit": "f2"}) == ["F2 is `theme` and `quit` everywhere"]
+
+
+# What is kept
+
+
+async def test_the_next_start_begins_where_the_last_one_ended(samples: tuple[Path, Path]) -> None:
+    app = app_on(*samples)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("slash", *"re", "enter", "down", "l", "down")
+        here = tree_of(app).cursor_key
+        assert here
+        await pilot.press("5")
+        await settle(pilot)
+        await pilot.press("tab", "f")
+        await settle(pilot)
+        await pilot.press("down", "down")
+        row = app.screen.query_one("#list", VirtualList).cursor_key
+        await pilot.press("enter")
+        await settle(pilot)
+        assert isinstance(app.screen, InspectScreen)
+        run = app.screen._bench.run.id if app.screen._bench else ""
+        await pilot.press("tab", "q")
+    again = app_on(*samples)
+    async with again.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        screen = again.screen
+        assert isinstance(screen, InspectScreen)
+        assert screen._bench is not None
+        assert (screen._bench.run.id, screen._pane) == (run, "looked")
+        await pilot.press("1")
+        await settle(pilot)
+        assert tree_of(again).cursor_key == here
+        assert again.screen.query_one("#filter", Input).value == "re"
+        await pilot.press("5")
+        await settle(pilot)
+        history = again.screen
+        assert isinstance(history, HistoryScreen)
+        assert history._failed_only
+        assert history._runs_of_all
+        assert history.query_one("#list", VirtualList).cursor_key == row
+    # A run that is named wins; a run that is gone is no error; another folder begins at its beginning.
+    data = read(places.data_dir() / "state.json")
+    for place in data["starts"].values():
+        place["screens"]["inspect"]["run"] = "01JGONE"
+        place["screens"]["suites"] = ["no mapping"]
+        place["screens"]["history"] = {"cursor": 7, "failed": "yes", "search": None, "execution": "01JGONE"}
+    (places.data_dir() / "state.json").write_text(json.dumps(data))
+    gone = app_on(*samples)
+    async with gone.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("4")
+        await settle(pilot)
+        assert "No run is open" in text_of(gone)
+        await pilot.press("1")
+        await settle(pilot)
+        assert isinstance(gone.screen, SuitesScreen)
+        assert gone.notices.all() == ()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"starts": [1], "theme": 3}', '{"starts": {"x": 7}}', "\x00\xff", "[" * 9999]
+)
+def test_a_broken_state_file_counts_as_none(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(content.encode("latin-1"))
+    state = State(path, "x")
+    assert (state.theme, state.screen, state.of("suites")) == ("", "", {})
+    state.keep_place("history", {"history": {"search": "a"}})
+    assert State(path, "x").of("history") == {"search": "a"}
+
+
+def test_two_apps_at_once_keep_both_and_the_oldest_starts_go(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "state.json"
+    one, other = State(path, "one"), State(path, "other")
+    one.keep_theme("paper")
+    other.keep_place("history", {"history": {"runs": True}})
+    one.keep_place("suites", {"suites": {"filter": "x"}})
+    assert State(path, "other").theme == "paper"
+    assert State(path, "other").of("history") == {"runs": True}
+    assert State(path, "one").of("suites") == {"filter": "x"}
+    for number in range(MOST_STARTS + 5):
+        State(path, f"start {number}").keep_place("suites", {})
+    assert len(read(path)["starts"]) == MOST_STARTS
+    assert name_of_start((), tmp_path / "h.db") != name_of_start((tmp_path,), tmp_path / "h.db")
+    path.parent.chmod(0o500)  # root writes all the same; whoever can't goes on without
+    State(path, "x").keep_theme("dusk")
+    path.parent.chmod(0o700)
