@@ -51,7 +51,8 @@ class WorkCriterion:
 
     `text` is the config as the editor shows it. `index` is its place among the test's criteria; None for one that
     is not in a file (of a suite that is gone, or a scratch criterion for imported runs): it can't be saved.
-    A `scratch` criterion belongs to no test: it is tried on every run of the execution.
+    A `scratch` criterion belongs to no test: it is tried on every run of the execution. A `new` one stands in no file
+    yet: there is nothing that an edit of it could be compared with.
     """
 
     spec: CriterionSpec
@@ -59,6 +60,7 @@ class WorkCriterion:
     index: int | None
     line: int = 0
     scratch: bool = False
+    new: bool = False
 
     @property
     def name(self) -> str:
@@ -141,8 +143,20 @@ class Workbench:
             note = note or "No criterion of our own: try one here on every run of this execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
-    def judge(self, criterion: int, text: str | None = None) -> CriterionResult:
-        """What criterion number `criterion` says of this run, with evidence; with `text` as its config when given."""
+    def turned(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
+        """The same stored runs, with another run open or with other criteria; what was read of them is kept."""
+        run = self.store.run(run_id) if run_id else self.run
+        transcript = self.store.transcript(run.id) if run_id else self.transcript
+        stored = self.store.results(run.id) if run_id else self.stored
+        other = Workbench(self.store, run, transcript, stored, criteria or self.criteria, self.loaded, self.note)
+        other._pools, other._preloaded, other._said = self._pools, self._preloaded, self._said
+        other._transcripts, other._cached_characters = self._transcripts, self._cached_characters
+        other._saved_outcomes = self._saved_outcomes
+        return other
+
+    def judge(self, criterion: int, text: str | CriterionSpec | None = None) -> CriterionResult:
+        """What criterion number `criterion` says of this run, with evidence; with `text` as its config when given (or
+        with all that a spec says)."""
         spec = self.spec(criterion, text)
         if self.transcript.error is not None:
             # The agent failed: there is no answer to judge, and an empty one is no wrong one (page 3, section 1).
@@ -178,8 +192,10 @@ class Workbench:
             self._tool_text = text, tuple(places)
         return self._tool_text
 
-    def spec(self, criterion: int, text: str | None = None) -> CriterionSpec:
-        """The criterion as it is saved, or with another config."""
+    def spec(self, criterion: int, text: str | CriterionSpec | None = None) -> CriterionSpec:
+        """The criterion as it is saved, or with another config; a spec is what it is."""
+        if isinstance(text, CriterionSpec):
+            return text
         spec = self.criteria[criterion].spec
         return spec if text is None else replace(spec, config=text)
 
@@ -208,15 +224,16 @@ class Workbench:
                 return False
         return True
 
-    def impact(self, criterion: int, text: str) -> Iterator[Impact]:
+    def impact(self, criterion: int, text: str | CriterionSpec) -> Iterator[Impact]:
         """Grade the pool with the saved and the edited config, in slices of a few milliseconds.
 
         Yields the same `Impact` after each slice; stop iterating when a newer edit came. Errors of a config are
-        outcomes too: a broken edit turns every run to `error`.
+        outcomes too: a broken edit turns every run to `error`. Of a new criterion only `then` is counted.
         """
         pool = self.pool(criterion)
-        saved = compile_criterion(self.spec(criterion))
+        new = self.criteria[criterion].new
         edited = compile_criterion(self.spec(criterion, text))
+        saved = edited if new else compile_criterion(self.spec(criterion))
         same = saved.spec.hash == edited.spec.hash  # only white space and comments differ, if anything
         impact = Impact(total=len(pool), tests=len({one.test for one in pool}))
         if saved.asks or edited.asks:
@@ -224,23 +241,25 @@ class Workbench:
         until = time.perf_counter() + SLICE_SECONDS
         for one in pool:
             transcript = self._transcript(one.run)
-            variables = self.variables(one.variables, edited.spec)
             key = (saved.spec.hash, one.run)
             now = self._saved_outcomes.get(key)
-            if now is None:
+            if now is None and not new:
+                variables = self.variables(one.variables, saved.spec)
                 said = self._replies(one.run, transcript, variables, saved.spec)
                 now = saved.check(transcript, variables, explain=False, replies=said).outcome
                 self._saved_outcomes[key] = now
-            if same:
+            if now is not None and same:
                 then = now
             else:
+                variables = self.variables(one.variables, edited.spec)
                 said = self._replies(one.run, transcript, variables, edited.spec)
                 then = edited.check(transcript, variables, explain=False, replies=said).outcome
             impact.done += 1
-            impact.now[now] = impact.now.get(now, 0) + 1
             impact.then[then] = impact.then.get(then, 0) + 1
-            if now != then:
-                impact.flips.append((one.run, now.value, then.value))
+            if now is not None:
+                impact.now[now] = impact.now.get(now, 0) + 1
+                if now != then:
+                    impact.flips.append((one.run, now.value, then.value))
             if time.perf_counter() >= until:
                 yield impact
                 until = time.perf_counter() + SLICE_SECONDS

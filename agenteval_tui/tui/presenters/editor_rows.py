@@ -72,6 +72,15 @@ class CriterionRows:
         """`bad`: the worst severity of a criterion's problems; `changed`: those that differ from the file."""
         self._criteria, self._bad, self._changed = list(criteria), dict(bad), set(changed)
 
+    def __eq__(self, other: object) -> bool:
+        """Do they look the same?"""
+        if not isinstance(other, CriterionRows):
+            return NotImplemented
+        alike = [one.values for one in self._criteria] == [one.values for one in other._criteria]
+        return alike and (self._bad, self._changed) == (other._bad, other._changed)
+
+    __hash__ = None  # type: ignore[assignment]  # two are compared, none is a key
+
     def count(self) -> int:
         """How many criteria there are."""
         return len(self._criteria)
@@ -100,6 +109,8 @@ def problem_rows(
     problems: Sequence[FieldProblem], error: str, names: Sequence[str], width: int, most: int
 ) -> list[Line]:
     """What is wrong, the worst first, at most `most` lines; the last says how many more there are."""
+    if not error and not problems:
+        return [fit(((" no problems", "dim"),), width)]
     if error:
         return [((" ", ""), *line) for line in paragraph(f"! {error}", width - 2, "error")][:most]
     lines: list[Line] = []
@@ -117,6 +128,8 @@ def problem_rows(
         if problem.fix:
             cells.append((f"  ({one_line(problem.fix, 120)})", "dim"))
         lines.append(fit(cells, width))
+    if len(lines) > 1 and most == 1:
+        return [spread(lines[0], ((f"  +{len(lines) - 1} F8 ", "bold"),), width)]
     if len(lines) > most:
         more = len(lines) - most + 1
         lines = [*lines[: most - 1], fit(((f"   … {count(more, 'more problem')}: F8 goes to the next", "dim"),), width)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.text.display import one_line
@@ -15,55 +15,63 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
-_ORDER = ("passed", "failed", "error", "needs_review", "skipped")
+ORDER = ("passed", "failed", "error", "needs_review", "skipped")
 
 
-def impact_lines(impact: Impact | None, edited: bool, width: int) -> list[Line]:
-    """Now and with the edit, over all stored runs that the criterion applies to; how many flip."""
+def impact_lines(impact: Impact | None, edited: bool, width: int, flips_key: str = "F9") -> list[Line]:
+    """Now and with the edit, over all stored runs that the criterion applies to; how many flip.
+
+    `flips_key` lists them. Of a criterion that is in no file yet there is no now.
+    """
     if impact is None:
         return [fit(((" reading the stored runs …", "dim"),), width)]
     if impact.total == 0:
         return [fit(((" no other stored run of this test yet", "dim"),), width)]
     graded = "" if impact.done == impact.total else f"{impact.done} of "
     head = f" if saved: {graded}{count(impact.total, 'run')} of {count(impact.tests, 'test')}"
+    if edited and impact.done and not impact.now:
+        return [fit(((head, "bold"), ("   ", ""), *counts(impact.then)), width)]
     if not edited:
-        return [fit(((head.replace("if saved", "stored"), "dim"), ("   ", ""), *_counts(impact.now)), width)]
-    now: tuple[Cell, ...] = ((" now ", "dim"), *_counts(impact.now))
-    then: tuple[Cell, ...] = ((" with this edit ", "dim"), *_counts(impact.then))
+        return [fit(((head.replace("if saved", "stored"), "dim"), ("   ", ""), *counts(impact.now)), width)]
+    now: tuple[Cell, ...] = ((" now ", "dim"), *counts(impact.now))
+    then: tuple[Cell, ...] = ((" with this edit ", "dim"), *counts(impact.then))
     both: tuple[Cell, ...] = (*now, ("  ", ""), *then)
     lines = [fit(((head, "bold"),), width)]
     lines += [fit(both, width)] if width >= 52 else [fit(now, width), fit(then, width)]
-    lines.append(fit((*_flips(impact),), width))
+    lines.append(fit((*_flips(impact, flips_key),), width))
     return lines
 
 
-def impact_in_one_line(impact: Impact | None, edited: bool, width: int) -> list[Line]:
+def impact_in_one_line(impact: Impact | None, edited: bool, width: int, flips_key: str = "F9") -> list[Line]:
     """The same in one line, for a narrow screen."""
     if impact is None or impact.total == 0 or not edited:
         return impact_lines(impact, False, width)
     head: Cell = (f" if saved, of {count(impact.total, 'run')}:", "dim")
-    return [fit((head, *_flips(impact)), width)]
+    if impact.done and not impact.now:
+        return [fit((head, (" ", ""), *counts(impact.then)), width)]
+    return [fit((head, *_flips(impact, flips_key)), width)]
 
 
-def _counts(numbers: dict[str, int]) -> tuple[Cell, ...]:
+def counts(numbers: Mapping[str, int]) -> tuple[Cell, ...]:
+    """How many of each outcome."""
     cells: list[Cell] = []
-    for outcome in _ORDER:
+    for outcome in ORDER:
         number = numbers.get(outcome, 0)
         if number or outcome in ("passed", "failed"):
             cells.append((f"{glyph(outcome)} {number}  ", outcome if number else "dim"))
     return tuple(cells)
 
 
-def _flips(impact: Impact) -> tuple[Cell, ...]:
+def _flips(impact: Impact, key: str) -> tuple[Cell, ...]:
     if not impact.flips:
         return ((" no run flips", "dim"),)
     cells: list[Cell] = []
-    for outcome in _ORDER:
+    for outcome in ORDER:
         number = impact.flipped_to(outcome)
         if number:
             verb = "run flips" if number == 1 else "runs flip"
             cells.append((f" {number} {verb} to {word(outcome)}", f"bold {token(outcome)}"))
-    cells.append(("   F9 list", "dim"))
+    cells.append((f"   {key} list", "dim"))
     return tuple(cells)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.binding import BindingType
 from textual.events import Resize
@@ -12,8 +11,12 @@ from textual.widgets import Input
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.test_form import CriterionForm
+from agenteval_tui.tui.screens.editor_checking import LOW
 from agenteval_tui.tui.screens.editor_saving import EditorSaving
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+WIDE = 190
+"""From so many columns on a test's fields and what its criteria say of a run stand side by side."""
 
 
 class EditorScreen(EditorSaving):
@@ -33,10 +36,13 @@ class EditorScreen(EditorSaving):
         self._set_pane("tests")
         tests.focus()
         self.query_one("#test-pane").disabled = self.query_one("#criteria-pane").disabled = True
+        self.query_one("#live-pane").disabled = True
         self.reload()
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
+        self.set_class(event.size.width >= WIDE, "wide")
+        self.set_class(event.size.height < LOW, "low")
         self._draw_problems()
 
     def on_unmount(self) -> None:
@@ -117,18 +123,22 @@ class EditorScreen(EditorSaving):
         self.reload()
 
     def action_on_a_run(self) -> None:
-        """The workbench, on the last run of this test: what the criterion says of it."""
-        doc = self._doc
+        """The run that is looked at, in Inspect; what is edited of the config goes along, unsaved as it is."""
+        doc, trial = self._doc, self._live.trial
         if doc is None:
             return
-        session = self.agenteval.session
-        name = doc.chosen.values["name"] if doc.chosen is not None else ""
-
-        def show(rows: Sequence[Any]) -> None:
-            if not rows:
-                self.agenteval.say(f"{doc.test_id} was not run yet: 1 then r runs it.")
-                return
-            failing = [run.id for run in rows if run.status in ("failed", "error")]
-            self.agenteval.inspect((failing or [rows[0].id])[0], criterion=name, runs=[run.id for run in rows])
-
-        self.ask(lambda: session.store.runs_of_test(doc.loaded.key, doc.test_id, 20), show, group="runs")
+        if trial is None:
+            self.agenteval.say(f"{doc.test_id} was not run yet: 1 then r runs it.")
+            return
+        name, config = "", None
+        chosen = doc.chosen
+        if chosen is not None and chosen.source is not None and chosen.source < len(doc.base.criteria):
+            self._take_in(doc)
+            saved = doc.base.criteria[chosen.source].values
+            name = saved["name"]  # as the file names it: Inspect reads the file
+            config = chosen.values["config_uxon"]
+            config = None if config == saved["config_uxon"] else config
+        elif chosen is not None:
+            self.agenteval.say(f"{chosen.values['name']} is not in the file yet: ^s saves it.")
+        runs = [run.id for run in trial.runs]
+        self.agenteval.inspect(trial.bench.run.id, criterion=name, runs=runs, edit=config is not None, config=config)

@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from agenteval_tui.tui.presenters.editor_rows import TestRows
 from agenteval_tui.tui.presenters.test_form import DATASET, YAMLS
 from agenteval_tui.tui.screens.editor_checking import EditorChecking
 from agenteval_tui.tui.screens.editor_docs import Doc
 from agenteval_tui.tui.screens.editor_fields import criterion_rows, rows_of
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 KEEP_S = 0.5
 """So long after a change its draft is written."""
@@ -118,10 +116,7 @@ class EditorChanging(EditorChecking):
         self._list_criteria()
         self._retitle_panes()
         self.retitle()
-        view = self.query_one("#tests", VirtualList)
-        if self._overview is not None:
-            edited = {key for key, doc in self._docs.items() if doc.edited} | set(self._kept)
-            view.set_source(TestRows(self._overview, edited, self._filter), keep_key=view.cursor_key)
+        self._list_tests()
         if self._keep_timer is not None:
             self._keep_timer.stop()
         if self._doc is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.tui.presenters.editor_rows import in_order, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET
 from agenteval_tui.tui.screens.editor_docs import Doc
-from agenteval_tui.tui.screens.editor_filling import EditorFilling
+from agenteval_tui.tui.screens.editor_live import EditorLive
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 QUIET_S = 0.12
 """So long nothing is typed before the test is checked."""
+LOW = 30
+"""On a screen of fewer rows one problem is named, else three."""
 
 
-class EditorChecking(EditorFilling):
+class EditorChecking(EditorLive):
     """Says what is wrong, beside its field and below all panes, and goes there."""
 
     def _check(self) -> None:
+        self._try()
         self._check_again = True
         if not self._checking:
             self._checking = True
@@ -77,7 +80,7 @@ class EditorChecking(EditorFilling):
         self.query_one("#fields", Form).complain(said)
         self.query_one("#criterion", Form).complain(of_criterion)
         names = [one.values["name"] for one in doc.form.criteria]
-        most = 3 if self.size.height < 30 else 6
+        most = 1 if self.size.height < LOW else 3
         problems, error = doc.problems, doc.error
         self.query_one("#problems", LineBlock).show(lambda width: problem_rows(problems, error, names, width, most))
         self._retitle_panes()
@@ -132,12 +135,11 @@ class EditorChecking(EditorFilling):
         if event.block.id == "problems" and doc is not None and event.y < len(doc.problems):
             one: FieldProblem = in_order(doc.problems)[event.y]
             self._go_to(one.criterion, one.field)
-            return
-        if event.block.id == "tabs":
+        elif event.block.id == "verdict":
+            self._focus_pane("live")
+        elif event.block.id == "tabs":
             column = 1
             for pane, word in self._tabs():
                 if column <= event.x < column + len(word) + 2:
                     self._focus_pane(pane)
                 column += len(word) + 4
-            return
-        super().on_line_block_clicked(event)

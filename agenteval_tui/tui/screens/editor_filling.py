@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.widgets import Input
 
@@ -17,11 +17,16 @@ from agenteval_tui.tui.widgets.form import Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import Overview
+
 PREVIEW_ROWS = 4
 
 
 class EditorFilling(EditorFrame):
     """Puts the open test into the panes, and the list of tests beside it."""
+
+    _tests_shown: tuple[Overview, set[str], str] | None = None
 
     @staticmethod
     def _ids(loaded: LoadedSuite) -> list[str]:
@@ -41,8 +46,10 @@ class EditorFilling(EditorFrame):
                 (("  1 suites, n makes one.", "dim"),),
             ]
         )
-        keep = view.cursor_key
-        view.set_source(TestRows(self._overview, edited, self._filter), keep_key=keep)
+        shown = (self._overview, edited, self._filter)
+        if shown != self._tests_shown:  # each list that is shown anew is sent anew, also in answer to a letter
+            self._tests_shown = shown
+            view.set_source(TestRows(*shown), keep_key=view.cursor_key)
         self.query_one("#tests-title", LineBlock).show(self._tests_title)
 
     def action_filter(self) -> None:
@@ -87,9 +94,12 @@ class EditorFilling(EditorFrame):
             if one.criterion is not None and one.problem.severity == "error":
                 bad[one.criterion] = "error"
         view = self.query_one("#criteria", VirtualList)
+        rows = CriterionRows([one.copy() for one in doc.form.criteria], bad, doc.changed_criteria())
+        if rows == view.source and view.cursor == doc.criterion:
+            return
         view.set_empty([(("  No criteria: a adds one.", "dim"),)])
         view.styles.height = max(len(doc.form.criteria), 1)
-        view.set_source(CriterionRows(doc.form.criteria, bad, doc.changed_criteria()), keep_key=str(doc.criterion))
+        view.set_source(rows, keep_key=str(doc.criterion))
 
     def _fill_criterion(self) -> None:
         doc = self._doc

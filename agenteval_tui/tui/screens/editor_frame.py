@@ -25,6 +25,7 @@ from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.drafts import Kept
     from agenteval_tui.uxon.diagnostics import Diagnostic
 
-PANES = ("tests", "test", "criteria")
+PANES = ("tests", "test", "criteria", "live")
 
 
 class EditorFrame(FrameScreen):
@@ -74,12 +75,17 @@ class EditorFrame(FrameScreen):
                 with VerticalScroll(id="scroll", can_focus=False):
                     yield Form(test_fields(), below=True, id="fields")
                     yield LineBlock(id="dataset")
+            with Vertical(id="live-pane", classes="pane"):
+                yield LineBlock(self._live_title, id="live-title", classes="pane-title")
+                yield LinesView(id="live")
+                yield LineBlock(id="impact")
             with Vertical(id="criteria-pane", classes="pane"):
                 yield LineBlock(self._criteria_title, id="criteria-title", classes="pane-title")
                 yield VirtualList(id="criteria")
                 yield Form(criterion_fields(), below=True, id="criterion")
                 yield LineBlock(self._config_title, id="config-title")
                 yield ConfigEditor(id="config")
+                yield LineBlock(id="verdict")
         yield LineBlock(id="problems")
         yield self.key_bar()
 
@@ -97,6 +103,8 @@ class EditorFrame(FrameScreen):
 
     def _set_pane(self, pane: str) -> None:
         self._pane = pane
+        # Beside the criteria stands what they say of a run; beside the fields there is no room for it.
+        self.set_class(pane in ("criteria", "live"), "judging")
         for one in PANES:
             self.query_one(f"#{one}-pane").set_class(one == pane, "active")
         self._retitle_panes()
@@ -139,7 +147,11 @@ class EditorFrame(FrameScreen):
         focused = self.focused.id if self.focused is not None else ""
         save = (key("save"), "save", "save")
         pane = (key("pane"), "pane", "next_pane")
-        if focused in ("tests", "criteria"):
+        if focused == "live":
+            middle = [(key("next_run"), "older run", "step_run(1)"), (key("previous_run"), "newer", "step_run(-1)")]
+            middle += [(key("flips"), "flips", "flips"), (key("relax"), "smallest edits", "relax")]
+            middle += [(key("run"), "in Inspect", "on_a_run")]
+        elif focused in ("tests", "criteria"):
             middle = [(key("new"), "new" if focused == "tests" else "add", "new")]
             middle += [(key("duplicate"), "copy", "duplicate"), (key("delete"), "delete", "delete")]
             middle += [("J K", "move", ""), ("enter", "fields", "")]
@@ -159,6 +171,7 @@ class EditorFrame(FrameScreen):
         for name, make in (
             ("tests-title", self._tests_title), ("test-title", self._test_title),
             ("criteria-title", self._criteria_title), ("config-title", self._config_title), ("tabs", self._tab_lines),
+            ("live-title", self._live_title),
         ):  # fmt: skip
             self.query_one(f"#{name}", LineBlock).show(make)
 
@@ -166,6 +179,9 @@ class EditorFrame(FrameScreen):
         edited = sum(doc.edited for doc in self._docs.values()) + len(self._kept)
         much = f"{edited} not saved" if edited else count(self._overview.tests, "test") if self._overview else ""
         return pane_title("tests", much, width, self._pane == "tests")
+
+    def _live_title(self, width: int) -> list[Line]:
+        return pane_title("on a run", "", width, self._pane == "live")
 
     def _test_title(self, width: int) -> list[Line]:
         doc = self._doc
@@ -184,7 +200,7 @@ class EditorFrame(FrameScreen):
         return pane_title("config_uxon", problems, width, focused is not None and focused.id == "config")
 
     def _tabs(self) -> list[tuple[str, str]]:
-        words = {"tests": "tests", "test": "test", "criteria": "criteria"}
+        words = {"tests": "tests", "test": "test", "criteria": "criteria", "live": "on a run"}
         return [(pane, words[pane]) for pane in PANES]
 
     def _tab_lines(self, width: int) -> list[Line]:

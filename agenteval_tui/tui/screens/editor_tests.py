@@ -67,7 +67,7 @@ class EditorTests(EditorCriteria):
             if key in known and key not in self._docs:
                 self._kept.setdefault(key, one)
         # What is not edited is read anew; what is keeps what it was made from: saving says if the file changed.
-        self._docs = {key: doc for key, doc in self._docs.items() if doc.edited}
+        self._docs = {key: doc for key, doc in self._docs.items() if doc.edited and not self._is_saved(doc)}
         self._list_tests()
         wanted = self._wanted
         self._wanted = None
@@ -85,6 +85,20 @@ class EditorTests(EditorCriteria):
             if loaded is not None:
                 self._open(loaded.key, self._ids(loaded)[0], focus=False)
         self.retitle()
+
+    def _is_saved(self, doc: Doc) -> bool:
+        """Does the file say by now what the form says? (It was saved by Inspect, or by somebody else.)"""
+        for suite in self._overview.suites if self._overview is not None else ():
+            if suite.loaded.key == doc.loaded.key and suite.loaded.digest != doc.loaded.digest:
+                try:
+                    now = read_form(suite.loaded, doc.test_id)
+                except AgentevalError:
+                    return False
+                alike = [one.values for one in now.criteria] == [one.values for one in doc.form.criteria]
+                if alike and now.values == doc.form.values:
+                    self._drafts.drop("test", doc.loaded.key, doc.test_id)
+                    return True
+        return False
 
     def _open(
         self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None, focus: bool = True
