@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
+import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.transcripts.model import Transcript
@@ -15,9 +14,12 @@ from agenteval_tui.tui.presenters.arguments import json_styles
 from agenteval_tui.tui.presenters.block_column import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import Range
 from agenteval_tui.tui.presenters.marks import SIGN_STYLES, SIGNS, STYLES, Mark
+from agenteval_tui.tui.presenters.occurrences import occurrences
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey, blocks_of, raw_blocks
 
 MOST_MATCHES = 10_000
+SLICE_SECONDS = 0.003
+"""A search takes so long at once: keys are read between two slices."""
 
 SIGN = 1  # cells at the left edge, for the signs of evidence
 LABEL = 10  # cells of the column with roles
@@ -160,6 +162,31 @@ class TranscriptDocument(BlockColumn):
         self._forget(touched | {place.block for place in self.matches})
         return len(self.matches)
 
+    def searching(self, text: str, seconds: float = SLICE_SECONDS) -> Iterator[int]:
+        """`search` in slices of about `seconds`: yields after each how many are found so far. Stop iterating when
+        another search began, or the transcript is another one."""
+        until = time.perf_counter() + seconds
+        touched = {place.block for place in self.matches}
+        if self.current is not None and self.current.mark is None:
+            self.current = None
+        self._query = text
+        found = self.matches = []
+        self._forget(touched)
+        for index in range(len(self.blocks) if text else 0):
+            seen = len(found)
+            for part in occurrences(self.text(index), text):
+                found.extend(Place(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
+                if time.perf_counter() >= until:
+                    if len(found) > seen:
+                        self._forget({index})
+                    yield len(found)
+                    until = time.perf_counter() + seconds
+            if len(found) > seen:
+                self._forget({index})
+            if len(found) >= MOST_MATCHES:
+                break
+        yield len(found)
+
     def show_place(self, place: Place | None) -> int:
         """Make `place` the current one; unfold what hides it; the row where it is (-1 for None)."""
         self._forget({p.block for p in (self.current, place) if p is not None})
@@ -170,12 +197,13 @@ class TranscriptDocument(BlockColumn):
         """The place after (1) or before (-1) the current one, or first after `row` when there is none; goes round."""
         if not places:
             return None
-        if self.current is not None and self.current in places:
-            return places[(places.index(self.current) + direction) % len(places)]
+        here = number_of(places, self.current)
+        if here >= 0:
+            return places[(here + direction) % len(places)]
         block = self.block_at(row)
         if direction > 0:
-            return next((p for p in places if p.block >= block), places[0])
-        return next((p for p in reversed(places) if p.block <= block), places[-1])
+            return places[bisect_left(places, block, key=_block) % len(places)]
+        return places[bisect_right(places, block, key=_block) - 1]
 
     def ranges_in(self, block: int, start: int, end: int) -> Sequence[Range]:
         """A block's own colours, marks, found words."""
@@ -229,8 +257,8 @@ class TranscriptDocument(BlockColumn):
         if not self._query:
             return found
         for index in range(first, len(self.blocks)):
-            places = islice(_occurrences(self.text(index), self._query), MOST_MATCHES - len(found))
-            found.extend(Place(index, start, end) for start, end in places)
+            for part in occurrences(self.text(index), self._query):
+                found.extend(Place(index, start, end) for start, end in part[: MOST_MATCHES - len(found)])
             if len(found) >= MOST_MATCHES:
                 break
         return found
@@ -238,7 +266,7 @@ class TranscriptDocument(BlockColumn):
     def _resolved(self) -> list[Place]:
         if self.raw:
             return []
-        return sorted(self._resolve(self._marks), key=lambda p: (p.block, p.start, p.end))
+        return sorted(self._resolve(self._marks), key=_order)
 
     def _resolve(self, marks: Iterable[Mark]) -> Iterable[Place]:
         messages = self.transcript.messages
@@ -277,22 +305,25 @@ class TranscriptDocument(BlockColumn):
         return (*cells, (" " * room, ""), aside)
 
 
+def number_of(places: Sequence[Place], place: Place | None) -> int:
+    """Where `place` stands among places in reading order; -1 when it does not."""
+    if place is None:
+        return -1
+    at = bisect_left(places, (place.block, place.start, place.end), key=_order)
+    while at < len(places) and _order(places[at]) == _order(place):
+        # Several marks may stand on the same text.
+        if places[at] == place:
+            return at
+        at += 1
+    return -1
+
+
+def _order(place: Place) -> tuple[int, int, int]:
+    return place.block, place.start, place.end
+
+
 def _block(place: Place) -> int:
     return place.block
-
-
-def _occurrences(text: str, words: str) -> Iterator[tuple[int, int]]:
-    """Where `words` are in `text`, in whatever case."""
-    small, wanted = text.lower(), words.lower()
-    if len(small) != len(text) or len(wanted) != len(words):
-        # A few letters change their length with their case: offsets would lie. Slower, and right.
-        for match in re.finditer(re.escape(words), text, re.IGNORECASE):
-            yield match.span()
-        return
-    start = small.find(wanted)
-    while start >= 0:
-        yield start, start + len(wanted)
-        start = small.find(wanted, start + len(wanted))
 
 
 def _common(old: Transcript, new: Transcript) -> int:

@@ -67,3 +67,21 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
         self._looked.show(lambda width: lines)
         if self.size.width < self.NARROW:
             self._focus_pane("looked")
+
+    # What several parts have a say in
+
+    def step_back(self) -> bool:
+        if self._end_search():
+            return True
+        if self._pane == "config":
+            self._focus_pane("transcript")
+            return True
+        return False
+
+    def action_next_failure(self) -> None:
+        if not self._step_hit(1):
+            super().action_next_failure()
+
+    def action_next_run(self) -> None:
+        if not self._step_hit(-1):
+            super().action_next_run()

@@ -45,7 +45,16 @@ class InspectBase(FrameScreen):
         self._show_tools = False
         self._targets: dict[int, Target] = {}
         self._raw = False
+        self._found = ""
+        """What is searched for."""
+        self._said = ""
+        """Which hit it is, of how many, in words."""
         self._pane = "transcript"
+
+    @property
+    def shown_run(self) -> str:
+        """The id of the run that is open; "" while there is none."""
+        return self._bench.run.id if self._bench is not None else ""
 
     @property
     def _view(self) -> TranscriptView:

@@ -11,8 +11,8 @@ from agenteval_tui.analysis.neighbours import Around, first_criterion, runs_arou
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.screens.inspect_config import InspectConfig
-from agenteval_tui.tui.screens.inspect_search import InspectSearch
 from agenteval_tui.tui.screens.inspect_panes import PANES
+from agenteval_tui.tui.screens.inspect_search import InspectSearch
 from agenteval_tui.tui.state import text
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from textual.events import DescendantFocus
-from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.actions import BY_ID, key_word
@@ -104,7 +103,7 @@ class InspectPanes(InspectBase):
     def _transcript_title(self, width: int) -> list[Line]:
         bench = self._bench
         what = "raw JSON" if self._raw else "transcript"
-        much = count(len(bench.transcript.messages), "message") if bench else ""
+        much = self._said or (count(len(bench.transcript.messages), "message") if bench else "")
         return pane_title(what, much, width, self._pane == "transcript")
 
     def _looked_title(self, width: int) -> list[Line]:
@@ -130,7 +129,11 @@ class InspectPanes(InspectBase):
             active = pane == self._pane
             cells.append((f"[{names[pane]}]" if active else f" {names[pane]} ", "bold accent" if active else "dim"))
             cells.append(("  ", ""))
-        return [spread(cells, (*facts(self._bench), (" ", "")) if self._bench else (), width)]
+        right: tuple[Cell, ...] = (*facts(self._bench), (" ", "")) if self._bench else ()
+        if self._said:
+            # The titles of panes are not shown here.
+            right = ((self._said, "bold"), (" ", ""))
+        return [spread(cells, right, width)]
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         bench = self._bench
@@ -180,19 +183,10 @@ class InspectPanes(InspectBase):
     def action_edit(self) -> None:
         self._focus_pane("config")
 
-    def step_back(self) -> bool:
-        find = self.query_one("#find", Input)
-        if find.display:
-            find.display = False
-            self._view.search("")
-            self._focus_pane("transcript")
-            return True
-        if self._pane == "config":
-            self._focus_pane("transcript")
-            return True
-        return False
-
     def keys(self) -> list[tuple[str, str, str]]:
+        if self._pane == "transcript" and self._found:
+            hits = (("n", "next hit", ""), ("N", "hit before", ""), ("/", "other words", "search"))
+            return [*hits, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
         if self._pane != "config":
             return super().keys()
         editing = (("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert"))

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from textual.timer import Timer
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.screens.inspect_panes import InspectPanes
+from agenteval_tui.tui.screens.inspect_search import InspectSearch
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.starters import Starter
 
-SEARCH_SECONDS = 0.2
-SEARCHED_AT_ONCE = 200_000
 
-
-class InspectTranscript(InspectPanes):
+class InspectTranscript(InspectSearch):
     """Works with the transcript."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._search_timer: Timer | None = None
 
     def action_next_evidence(self) -> None:
         self._evidence(forward=True)
@@ -49,6 +40,7 @@ class InspectTranscript(InspectPanes):
         self._raw = not self._raw
         self._view.show_raw(self._raw)
         self._retitle_pane("transcript-title")
+        self._search_again()
 
     def action_tool_text(self) -> None:
         self._show_tools = not self._show_tools
@@ -56,31 +48,6 @@ class InspectTranscript(InspectPanes):
         self._retitle_pane("looked-title")
         if self.has_class("narrow"):
             self._focus_pane("looked")
-
-    def action_search(self) -> None:
-        find = self.query_one("#find", Input)
-        find.display = True
-        self._set_pane("transcript")
-        find.focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Search while typing."""
-        if self._search_timer is not None:
-            self._search_timer.stop()
-        # Of a long transcript only what is typed in the end is looked for.
-        long = self._bench is not None and self._bench.characters > SEARCHED_AT_ONCE
-        if long and event.value:
-            self._search_timer = self.set_timer(SEARCH_SECONDS, partial(self._search, event.value))
-        else:
-            self._search(event.value)
-
-    def _search(self, words: str) -> None:
-        self._view.search(words)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter: the next hit."""
-        if not self._view.next_match():
-            self.agenteval.say("Not found in this transcript.")
 
     def action_copy_address(self) -> None:
         bench = self._bench

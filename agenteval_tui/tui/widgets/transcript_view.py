@@ -5,7 +5,7 @@ What is where is the presenter's business (`presenters/transcript.py`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ from textual.message import Message
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.lines import Line
 from agenteval_tui.tui.presenters.marks import Mark
-from agenteval_tui.tui.presenters.transcript import Place, TranscriptDocument
+from agenteval_tui.tui.presenters.transcript import Place, TranscriptDocument, number_of
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
 
@@ -178,6 +178,32 @@ class TranscriptView(BlocksView, can_focus=True):
         self.refresh()
         return found
 
+    def searching(self, text: str) -> Iterator[int]:
+        """The same in short slices, with how often it was found after each; goes to the first when it was found."""
+        document = self.document
+        went = False
+        before = len(document.matches)
+        for found in document.searching(text):
+            if found != before or not found:
+                self.refresh()
+                before = found
+            if found and not went:
+                # The first at or below the first row; further ones may still be found before it.
+                row = document.block_at(self.scroll_offset.y)
+                if document.matches[-1].block >= row:
+                    went = True
+                    self._jump(document.matches, 1)
+            yield found
+        if document.matches and not went:
+            self._jump(document.matches, 1)
+        self.refresh()
+
+    @property
+    def match_number(self) -> tuple[int, int]:
+        """Which of the found words one is at, from 1 (0: at none), and how many there are."""
+        matches = self.document.matches
+        return number_of(matches, self.document.current) + 1, len(matches)
+
     def next_match(self) -> Place | None:
         """Jump to the next found word."""
         return self._jump(self.document.matches, 1)
@@ -212,7 +238,7 @@ class TranscriptView(BlocksView, can_focus=True):
     def _jump(self, places: Sequence[Place], direction: int) -> Place | None:
         place = self.document.next_place(places, self.scroll_offset.y, direction)
         if place is not None:
-            self._show(place, places.index(place) + 1, len(places))
+            self._show(place, number_of(places, place) + 1, len(places))
         return place
 
     def _show(self, place: Place, number: int, total: int) -> None:

@@ -1,0 +1,137 @@
+"""A transcript of 5 MB in the real Inspect screen: until it is painted, from step to step, searched."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+from benchmarks.table import Row
+
+STEPS = 2_000
+CHARACTERS = 5_000_000
+SIZE = (140, 45)
+
+
+def transcript(seed: int, steps: int = STEPS, characters: int = CHARACTERS) -> Transcript:
+    """Turns of four steps (a prompt, a call, its long result, an answer), no two texts alike."""
+    messages: list[Message] = []
+    calls: list[ToolCall] = []
+    turns = steps // 4
+    size = characters // turns
+    for turn in range(turns):
+        line = f"row {turn} of table {seed}: the parcel of customer {turn * 7 % 991} waits, nothing else is known.\n"
+        messages.append(Message("user", f"Where is order #W{turn} of customer {seed}?"))
+        messages.append(Message("assistant", "", tool_calls=(turn,)))
+        result = line * max((size - 300) // len(line), 1)
+        calls.append(ToolCall(f"c{turn}", "get_order", {"order_id": f"#W{turn}", "rows": [1, 2, 3]}, result))
+        rare = "a needle in it" if turn % 100 == 99 else "nothing in it"
+        messages.append(Message("assistant", f"Your order #W{turn} is on its way, {rare}. " * 3))
+    return Transcript(tuple(messages), tuple(calls), final_output=messages[-1].content)
+
+
+def run(quick: bool = False) -> list[Row]:
+    """Medians over a few rounds; a repaint is part of each figure."""
+    with tempfile.TemporaryDirectory() as folder:
+        db = Path(folder) / "history.db"
+        _store(db, 3)
+        return asyncio.run(_measured(Path(folder), db, quick))
+
+
+def _store(db: Path, number: int) -> None:
+    store = Store.open(db)
+    try:
+        record = ExecutionRecord("bench", "bench", "import", "bench", ("bench",), 1_795_262_400_000)
+        runs = (
+            (
+                PlannedRun(f"run{one}", "bench", one, "bench", "bench", "long", "long", repetition=one + 1),
+                RunEnded(f"run{one}", "failed", 0.0, 1_795_262_400_000, 1000.0, 1, transcript(one)),
+            )
+            for one in range(number)
+        )
+        store.import_runs(record, runs)
+    finally:
+        store.close()
+
+
+async def _measured(folder: Path, db: Path, quick: bool) -> list[Row]:
+    app = AgentevalApp(AppStart(paths=(folder,), db=db))
+    async with app.run_test(size=SIZE) as pilot:
+        app.inspect("run0")
+        await _shown(app, "run0")
+        await pilot.pause(0.5)
+        opened = []
+        for number in range(3 if quick else 15):
+            run = f"run{(number + 1) % 3}"
+            began = time.perf_counter()
+            app.inspect(run)
+            await _shown(app, run)
+            opened.append((time.perf_counter() - began) * 1e3)
+            # What is counted over the other runs is not waited for, but it must not be counted into the next round.
+            await pilot.pause(0.5)
+        screen = app.screen
+        assert isinstance(screen, InspectScreen)
+        view = screen.query_one("#transcript", TranscriptView)
+        steps = [await _painted(view, view.next_step) for _ in range(20 if quick else 200)]
+        ends = [await _painted(view, work) for work in (view.action_last, view.action_first) * 5]
+        rows = [
+            _row(f"transcript of 5 MB, {STEPS:,} steps, in Inspect: opened and painted", opened, 150),
+            _row("  to the next step", steps, 16),
+            _row("  to its end, and back", ends, 16),
+        ]
+        for words, about in (("needle", "a word that it has 15 times"), ("customer", "one that it has 10,000 times")):
+            whole, held = await _searched(view, words)
+            rows.append(_row(f"  search for {about}: all found", [whole], None))
+            rows.append(_row("    the longest that a key waits", [held], 16))
+        return rows
+
+
+async def _shown(app: AgentevalApp, run: str) -> None:
+    """Wait until the run is open and its transcript painted."""
+    while True:
+        screen = app.screen
+        if isinstance(screen, InspectScreen) and screen.shown_run == run:
+            view = screen.query_one("#transcript", TranscriptView)
+            await _painted(view, lambda: None)
+            return
+        await asyncio.sleep(0)
+
+
+async def _painted(view: TranscriptView, work: Callable[[], object]) -> float:
+    """Do something, wait for the repaint; milliseconds."""
+    done = asyncio.Event()
+    began = time.perf_counter()
+    work()
+    view.call_after_refresh(done.set)
+    await done.wait()
+    return (time.perf_counter() - began) * 1e3
+
+
+async def _searched(view: TranscriptView, words: str) -> tuple[float, float]:
+    """How long a search takes as the screen does it, and the longest time in it that nothing else could be done."""
+    began = last = time.perf_counter()
+    held = 0.0
+    for _ in view.searching(words):
+        held = max(held, time.perf_counter() - last)
+        await asyncio.sleep(0)
+        last = time.perf_counter()
+    took = time.perf_counter() - began
+    assert view.document.matches
+    view.search("")
+    return took * 1e3, held * 1e3
+
+
+def _row(name: str, took: list[float], due: int | None) -> Row:
+    middle = statistics.median(took)
+    worst = f" (worst {max(took):.1f})" if len(took) > 1 else ""
+    return Row(name, f"{middle:.1f} ms{worst}", f"< {due} ms" if due else "", middle < due if due else None)
