@@ -164,7 +164,7 @@ def _trend(connection: Connection, wanted: Wanted, measures: Sequence[Measure]) 
     of_one = by == "execution"
     places = [Place(one.row, one.since_ms, one.until_ms, one.row if of_one else None) for one in bins]
     tallies = rows.tallies(connection, picked, places, wanted.group)
-    names = _names(connection, wanted.group, known, {one.key for one in tallies})
+    names = groups_of(connection, wanted.group, known, {one.key for one in tallies})
     grouped: dict[str, list[Tally]] = {}
     for one in tallies:
         for key, _ in names(one.key):
@@ -195,11 +195,12 @@ def _worst_first(one: Series) -> tuple[float, int, str]:
     return (2.0 if rate is None else rate), -one.overall.n, one.name
 
 
-_Names = Callable[[Any], Sequence[tuple[str, str]]]
+Names = Callable[[Any], Sequence[tuple[str, str]]]
 """From the key of a tally to its groups, each with a name."""
 
 
-def _names(connection: Connection, group: Group, known: Iterable[TestName], keys: set[Any]) -> _Names:
+def groups_of(connection: Connection, group: Group, known: Iterable[TestName], keys: set[Any]) -> Names:
+    """What the groups of these keys of tallies are, each with a name."""
     if group == "agent":
         return lambda key: [(key, key or "(no agent)")]
     if group == "tag":
@@ -253,7 +254,7 @@ def _points(tallies: Iterable[Tally], place: Mapping[int, int], count_errors: bo
 
 
 def _taken(
-    connection: Connection, picked: Picked, places: Sequence[Place], measure: Measure, group: Group, names: _Names
+    connection: Connection, picked: Picked, places: Sequence[Place], measure: Measure, group: Group, names: Names
 ) -> dict[str, dict[int, list[float]]]:
     found: dict[str, dict[int, list[float]]] = {}
     for at, key, values in rows.measured(connection, picked, places, measure, group):

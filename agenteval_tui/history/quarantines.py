@@ -151,6 +151,14 @@ def end(store: Store, suite_key: str, test_id: str, criterion: str = "") -> Futu
     return store.write(EndQuarantine(suite_key, test_id, criterion))
 
 
+def default_until(at_ms: int | None = None) -> int:
+    """When a quarantine ends that begins at this time (None: now) where nobody says: with its day in two weeks."""
+    from datetime import datetime, time, timedelta
+
+    day = datetime.fromtimestamp((now_ms() if at_ms is None else at_ms) / 1000).date()
+    return round(datetime.combine(day + timedelta(days=DEFAULT_DAYS + 1), time.min).timestamp() * 1000)
+
+
 def listed(store: Store) -> list[Quarantine]:
     """All that there ever were, those that end last first."""
     return store.read(quarantines)

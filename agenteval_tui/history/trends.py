@@ -232,6 +232,67 @@ def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[
     return {number: tuple(json.loads(text)) for number, text in rows.fetchall()}
 
 
+@dataclass(frozen=True, slots=True)
+class VerdictCount:
+    """How one criterion of one test, variation and row did: passed, failed, errors, and others (waits for a person).
+
+    `criterion`: the hash of the newest version that is stored, "" where none is.
+    """
+
+    test: int
+    variation: str
+    row: int
+    name: str
+    criterion: str
+    passed: int
+    failed: int
+    errors: int
+    review: int
+
+
+def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCount]:
+    """How criteria did in the picked runs, by test, variation and row."""
+    found: dict[tuple[int, str, int, str], list[int]] = {}
+    for source, _, values in _arms(connection, picked):
+        rows = connection.execute(
+            "SELECT r.test, r.variation, r.row, c.name, max(coalesce(c.criterion, 0)), sum(c.outcome = 'passed'),"
+            " sum(c.outcome = 'failed'), sum(c.outcome = 'error'), sum(c.outcome = 'needs_review')"
+            f" FROM {_with_results(source)} AND c.outcome != 'skipped' GROUP BY r.test, r.variation, r.row, c.name",
+            values,
+        )
+        for test, variation, row, name, criterion, *counts in rows.fetchall():
+            before = found.setdefault((test, variation, row, name), [0, 0, 0, 0, 0])
+            before[0] = max(before[0], criterion)
+            for place, count in enumerate(counts, 1):
+                before[place] += count
+    hashes = dict(
+        connection.execute(
+            "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted({one[0] for one in found.values()})),),
+        ).fetchall()
+    )
+    return [VerdictCount(*key, hashes.get(criterion, ""), *counts) for key, (criterion, *counts) in found.items()]
+
+
+def runs_of(connection: sqlite3.Connection, picked: Picked, variation: str, row: int, most: int) -> list[int]:
+    """The row numbers of the newest of the picked runs of one variation and row."""
+    found: list[int] = []
+    for source, _, values in _arms(connection, picked):
+        rows = connection.execute(
+            f"SELECT r.id FROM {source} AND r.variation = ? AND r.row = ?", [*values, variation, row]
+        )
+        found += [one[0] for one in rows.fetchall()]
+    return sorted(found, reverse=True)[:most]
+
+
+def not_passed(connection: sqlite3.Connection, picked: Picked, most: int) -> list[int]:
+    """The row numbers of the newest of the picked runs that failed, ended in an error, or wait for a person."""
+    found: list[int] = []
+    for source, _, values in _arms(connection, picked):
+        found += [row[0] for row in connection.execute(f"SELECT r.id FROM {source} AND r.status != 'passed'", values)]
+    return sorted(found, reverse=True)[:most]
+
+
 def newest_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> tuple[int, bool]:
     """From when on there are at most `most` of the picked runs, and whether that leaves any out."""
     found = connection.execute(
@@ -285,15 +346,6 @@ def causes(connection: sqlite3.Connection, picked: Picked) -> list[CauseCount]:
     )
     counted = [CauseCount(*key, runs, len(tests), newest.get(last, "")) for key, (runs, tests, last) in found.items()]
     return sorted(counted, key=lambda one: (-one.runs, one.cause, one.error_kind, one.criterion))
-
-
-def failed_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> list[int]:
-    """Row numbers of the newest of the picked runs that failed."""
-    found: list[int] = []
-    for source, _, values in _arms(connection, picked):
-        rows = connection.execute(f"SELECT r.id FROM {source} AND r.status = 'failed'", values)
-        found += [row[0] for row in rows.fetchall()]
-    return sorted(found, reverse=True)[:most]
 
 
 def _with_results(source: str) -> str:

@@ -1,0 +1,148 @@
+"""How much of a judged criterion's variance is the agent's (different outputs) and how much the judge's (different
+verdicts on one output).
+
+A judge that was asked several times about the same (`votes`, or the same question of another time) has said several
+things of one output. Each of its replies is made into the verdict that it would give alone. With the verdicts v of
+`a` outputs, m_i of output i and N in all, one-way analysis of variance with random effects takes them apart:
+
+    judge  s2J = sum_i sum_j (v_ij - mean_i)^2 / (N - a)
+    agent  s2A = max(0, (sum_i m_i (mean_i - mean)^2 / (a - 1) - s2J) / m0),  m0 = (N - sum_i m_i^2 / N) / (a - 1)
+
+Source: S. Searle, G. Casella, C. McCulloch, "Variance components" (1992), section 3.6 (unbalanced data, ANOVA
+estimator). It speaks of a single reply; the median of several votes varies less than that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.compile import Checker
+    from agenteval_tui.grading.questions import Reply
+    from agenteval_tui.history.replies import StoredReply
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.transcripts.model import Transcript
+
+_ROUNDS = 3
+_REPLIES = 25  # of one output that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The variance of a verdict (1 passed, 0 failed): the agent's part and the judge's. `outputs` and `verdicts`: what
+    it was made from; `repeated`: outputs on which the judge spoke more than once."""
+
+    agent: float
+    judge: float
+    outputs: int
+    verdicts: int
+    repeated: int
+
+    @property
+    def judge_share(self) -> float | None:
+        """The judge's part of both; None when nothing varies."""
+        both = self.agent + self.judge
+        return self.judge / both if both > 0 else None
+
+
+def split(verdicts: Sequence[Sequence[bool]]) -> Split | None:
+    """Take apart the verdicts by output (see above). None where it can't be told: fewer than two outputs, or no output
+    with more than one verdict."""
+    groups = [[1.0 if one else 0.0 for one in group] for group in verdicts if group]
+    a, total = len(groups), sum(map(len, groups))
+    repeated = sum(len(group) > 1 for group in groups)
+    if a < 2 or not repeated:
+        return None
+    means = [sum(group) / len(group) for group in groups]
+    grand = sum(map(sum, groups)) / total
+    within = sum((v - mean) ** 2 for group, mean in zip(groups, means, strict=True) for v in group) / (total - a)
+    between = sum(len(group) * (mean - grand) ** 2 for group, mean in zip(groups, means, strict=True)) / (a - 1)
+    m0 = (total - sum(len(group) ** 2 for group in groups) / total) / (a - 1)
+    return Split(max(0.0, (between - within) / m0), within, a, total, repeated)
+
+
+def asks_somebody(store: Store, criterion_hash: str) -> bool | None:
+    """Whether something outside has a say in this criterion's verdict: a judge, a person, an embedder, a function.
+
+    None: its configuration is not stored, or can't be used any more.
+    """
+    checker = _checker(store, criterion_hash)
+    return None if checker is None or checker.problem else checker.asks
+
+
+def verdicts_of(store: Store, runs: Sequence[RunRow], criterion_hash: str) -> list[list[bool]]:
+    """The verdicts of single replies on each of these runs; a run whose replies are not stored is left out.
+
+    Runs that got the same output rest on the same replies: they are one output.
+    """
+    checker = _checker(store, criterion_hash)
+    if checker is None:
+        return []
+    replies = store.replies_of([run.id for run in runs])
+    found: dict[frozenset[str], list[bool]] = {}
+    by_id = {run.id: run for run in runs}
+    for run_id, transcript in store.transcripts([run.id for run in runs if run.id in replies]):
+        said = _by_question(replies[run_id])
+        verdicts = [
+            _verdict(checker, transcript, by_id[run_id].variables, said, number)
+            for number in range(min(max(map(len, said.values()), default=0), _REPLIES))
+        ]
+        known = [one for one in verdicts if one is not None]
+        if known:
+            found.setdefault(frozenset(said), known)
+    return list(found.values())
+
+
+def _by_question(replies: Sequence[StoredReply]) -> dict[str, list[Reply]]:
+    """The replies to each question, whichever vote it was; of several answerers those of the newest one."""
+    chats = [one for one in replies if not one.reply.error]
+    newest = {_question(one.request.kind, one.request.payload): one.answerer for one in chats}
+    said: dict[str, list[Reply]] = {}
+    for one in chats:
+        question = _question(one.request.kind, one.request.payload)
+        if newest[question] == one.answerer:
+            said.setdefault(question, []).append(one.reply)
+    return said
+
+
+def _question(kind: str, payload: Mapping[str, Any]) -> str:
+    asked = {name: value for name, value in payload.items() if name != "vote"}
+    return json.dumps([kind, asked], sort_keys=True, default=str)
+
+
+def _verdict(
+    checker: Checker,
+    transcript: Transcript,
+    variables: Mapping[str, Any],
+    said: Mapping[str, Sequence[Reply]],
+    number: int,
+) -> bool | None:
+    """The verdict if every question had been answered by its reply `number`; None: that is no verdict."""
+    known: dict[str, Reply] = {}
+    for _ in range(_ROUNDS):
+        before = len(known)
+        for request in checker.requests(transcript, variables, known):
+            replies = said.get(_question(request.kind, request.payload), ())
+            if replies:
+                known[request.hash] = replies[number % len(replies)]
+        if len(known) == before:
+            break
+    outcome = str(checker.check(transcript, variables, explain=False, replies=known).outcome)
+    return {"passed": True, "failed": False}.get(outcome)
+
+
+def _checker(store: Store, criterion_hash: str) -> Checker | None:
+    from agenteval_tui.grading.compile import compile_criterion
+    from agenteval_tui.runs.criteria import spec_from_dict
+
+    stored = store.criterion(criterion_hash) if criterion_hash else None
+    if stored is None:
+        return None
+    try:
+        return compile_criterion(spec_from_dict(stored))
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,131 @@
+"""Alerts: a window's pass rate under its threshold. What is in quarantine does not count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from agenteval_tui.analysis.gating import gating
+from agenteval_tui.analysis.trends import Figures, Wanted, figures, groups_of, pick
+from agenteval_tui.history import quarantines
+from agenteval_tui.history import trends as rows
+from agenteval_tui.history.trends import Place, Tally, TestName
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.quarantines import Quarantine, Quarantined
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+
+State = Literal["ok", "alert", "empty", "errors"]
+"""`empty`: no run at all. `errors`: runs, but none with a verdict, and some ended in an error."""
+_JUDGED = 5_000  # runs whose results are looked into
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """What the window says of all runs (`name` ""), or of one group. `figures` are without what is in quarantine."""
+
+    key: str
+    name: str
+    below: float
+    figures: Figures
+    state: State
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether the threshold lies in the interval: so few runs can be under it by chance alone."""
+        low, high = self.figures.interval
+        return self.state == "alert" and low <= self.below <= high
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The alerts of a window, those that fired first, and the quarantines that had a part in it."""
+
+    alerts: tuple[Alert, ...]
+    left_out: tuple[Quarantine, ...]
+
+    @property
+    def fired(self) -> tuple[Alert, ...]:
+        """Those whose rate is under the threshold."""
+        return tuple(one for one in self.alerts if one.state == "alert")
+
+
+def watch(store: Store, wanted: Wanted, below: float, at_ms: int) -> Watched:
+    """Compare the pass rate of the window (of each group, where `wanted` has one) with `below` (0..1).
+
+    The rate is that of `agenteval stats`: the mean over tests. Raises AgentevalError, HistoryError.
+    """
+    held = quarantines.active(store, at_ms)
+    grouped, known, left_out, runs = store.read(lambda connection: _read(connection, wanted, held))
+    tests = {(one.suite_key, one.test_id): one.row for one in known}
+    before = store.run_rows(runs)
+    for was, now in zip(before, gating(store, before, held).runs, strict=True):
+        if was.status == now.status:
+            continue
+        test = tests[was.suite_key, was.test_id]
+        # One run less of the one kind, one more of the other: figures add tallies up.
+        change = Tally(
+            0, None, test, was.variation, was.row, *(_one(now.status, n) - _one(was.status, n) for n in _ENDS)
+        )
+        for key in _groups(wanted, was):
+            grouped.setdefault(key, (key, []))[1].append(change)
+    alerts = []
+    for key, (name, tallies) in grouped.items():
+        found = figures(tallies, count_errors=wanted.count_errors)
+        alerts.append(Alert(key, name, below, found, _state(found, below)))
+    if not alerts:
+        alerts = [Alert("", "", below, figures([]), "empty")]
+    order = {"alert": 0, "errors": 1, "empty": 2, "ok": 3}
+    alerts.sort(key=lambda one: (order[one.state], one.figures.rate or 0.0, one.name))
+    return Watched(tuple(alerts), left_out)
+
+
+_ENDS = ("passed", "failed", "error", "needs_review")
+
+
+def _one(status: str, end: str) -> int:
+    return int(status == end)
+
+
+def _groups(wanted: Wanted, run: RunRow) -> tuple[str, ...]:
+    by = {
+        "suite": (run.suite_key,),
+        "test": (f"{run.suite_key}::{run.test_id}",),
+        "agent": (run.agent,),
+        "tag": run.tags or ("(no tag)",),
+    }
+    return by.get(wanted.group, ("",))
+
+
+def _read(
+    connection: Connection, wanted: Wanted, held: Quarantined
+) -> tuple[dict[str, tuple[str, list[Tally]]], list[TestName], tuple[Quarantine, ...], list[int]]:
+    """The tallies by group, the tests, the quarantines that have a part in it, and the runs that may have failed by a
+    criterion that is in quarantine only."""
+    known = rows.tests_known(connection)
+    picked = pick(connection, wanted, known)
+    place = Place(0, picked.since_ms, picked.until_ms)
+    every = rows.tallies(connection, picked, [place], wanted.group)
+    whole = {one.row for one in known if held.test(one.suite_key, one.test_id) is not None}
+    partly = {one.row for one in known if held.criteria_of(one.suite_key, one.test_id)} - whole
+    ran = {one.test for one in every}
+    names = {(one.suite_key, one.test_id) for one in known if one.row in ran}
+    groups = groups_of(connection, wanted.group, known, {one.key for one in every})
+    grouped: dict[str, tuple[str, list[Tally]]] = {}
+    for one in every:
+        if one.test not in whole:
+            for key, name in groups(one.key):
+                grouped.setdefault(key, (name, []))[1].append(one)
+    runs: list[int] = []
+    if partly & ran:
+        runs = rows.not_passed(connection, replace(picked, tests=tuple(sorted(partly & ran))), _JUDGED)
+    left_out = tuple(one for one in held if (one.suite_key, one.test_id) in names)
+    return grouped, known, left_out, runs
+
+
+def _state(one: Figures, below: float) -> State:
+    if one.rate is None:
+        return "errors" if one.errors else "empty"
+    return "alert" if one.rate < below - 1e-12 else "ok"

@@ -1,0 +1,103 @@
+"""What stands beside the lines of a trend: the scores of each criterion, and what failures come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.trends import Wanted, pick
+from agenteval_tui.grading.causes import cause_from, cause_id
+from agenteval_tui.history import trends as rows
+from agenteval_tui.history.trends import CauseCount, ScoreCount
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.store import Store
+
+NEWEST = 20_000
+"""Runs whose criteria are looked at, newest first: results are many times more than runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The results of a criterion (by its name): how many passed and did not, and its scores in tenths."""
+
+    criterion: str
+    n: int
+    passed: int
+    failed: int
+    errors: int
+    review: int
+    mean: float | None
+    tenths: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A cause of failures: its short name ("": an agent's error, or not known), what it is, and how often."""
+
+    id: str
+    title: str
+    runs: int
+    tests: int
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Criteria worst first, causes most frequent first. `cut`: older runs of the window are not in it."""
+
+    scores: tuple[Scores, ...]
+    causes: tuple[Failing, ...]
+    since_ms: int
+    cut: bool
+
+
+def extras(store: Store, wanted: Wanted) -> Extras:
+    """Scores and causes of the newest runs of the window. Raises AgentevalError, HistoryError."""
+    return store.read(lambda connection: _extras(connection, wanted))
+
+
+def _extras(connection: Connection, wanted: Wanted) -> Extras:
+    picked = pick(connection, wanted)
+    since_ms, cut = rows.newest_runs(connection, picked, NEWEST)
+    picked = replace(picked, since_ms=since_ms)
+    causes = tuple(_failing(one) for one in rows.causes(connection, picked))
+    return Extras(_scores(rows.scores(connection, picked)), causes, since_ms, cut)
+
+
+def _scores(counts: Iterable[ScoreCount]) -> tuple[Scores, ...]:
+    grouped: dict[str, list[ScoreCount]] = {}
+    for one in counts:
+        grouped.setdefault(one.criterion, []).append(one)
+    made = []
+    for name, listed in grouped.items():
+        ends = {outcome: sum(one.count for one in listed if one.outcome == outcome) for outcome in _ENDS}
+        scored = [one for one in listed if one.tenth >= 0]
+        n = sum(one.count for one in scored)
+        made.append(
+            Scores(
+                name,
+                ends["passed"] + ends["failed"],
+                *(ends[outcome] for outcome in _ENDS),
+                sum(one.sum for one in scored) / n if n else None,
+                tuple(sum(one.count for one in scored if one.tenth == tenth) for tenth in range(10)),
+            )
+        )
+    return tuple(sorted(made, key=lambda one: (one.passed / one.n if one.n else 2.0, -one.n, one.criterion)))
+
+
+_ENDS = ("passed", "failed", "error", "needs_review")
+
+
+def _failing(one: CauseCount) -> Failing:
+    if one.error_kind:
+        return Failing("", f"agent: {one.error_kind}", one.runs, one.tests, one.last)
+    if not one.cause:
+        return Failing("", f"{one.criterion} (an older program did not store why)", one.runs, one.tests, one.last)
+    try:
+        title = cause_from(one.cause).title
+    except ValueError:
+        title = one.cause
+    return Failing(cause_id(one.cause), title, one.runs, one.tests, one.last)

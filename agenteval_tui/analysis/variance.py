@@ -1,0 +1,251 @@
+"""The variance ledger: how steady tests and their criteria are, which are flaky, and whose doing it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from agenteval_tui.analysis import judge_variance
+from agenteval_tui.analysis.judge_variance import Split
+from agenteval_tui.analysis.statistics import Interval, pass_at_k, pass_hat_k, pass_rate, wilson
+from agenteval_tui.analysis.trends import Wanted, pick
+from agenteval_tui.history import quarantines
+from agenteval_tui.history import trends as rows
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.quarantines import Quarantine, Quarantined
+    from agenteval_tui.history.store import Store
+
+KS = (1, 2, 3, 5, 10)
+"""The k for which pass@k and pass^k are given, as far as there are so many runs."""
+ENOUGH = 5
+"""Runs that it takes before a quarantine is suggested: of fewer, one bad run may have been bad luck."""
+NEWEST = 20_000
+"""Runs that the ledger looks at, newest first."""
+_JUDGED_RUNS = 60
+
+Whose = Literal["agent", "judge", "both", "unknown", "nobody"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A test (with its variation and row), or one criterion of it (`criterion`: its name; "": the whole test).
+
+    `n` are the runs with a verdict. `variance` is that of a single verdict: p(1-p), without bias. `split`: what part
+    of it the judge has; None where that can't be told, see `whose`.
+    """
+
+    suite_key: str
+    suite: str
+    test_id: str
+    test: str
+    variation: str
+    row: int
+    criterion: str
+    criterion_hash: str
+    n: int
+    passed: int
+    errors: int
+    review: int
+    split: Split | None = None
+    whose: Whose = "unknown"
+    quarantine: Quarantine | None = None
+
+    @property
+    def flaky(self) -> bool:
+        """Passed sometimes, and sometimes not: 0 < c < n."""
+        return 0 < self.passed < self.n
+
+    @property
+    def rate(self) -> float | None:
+        """The share of runs that passed; None without a verdict."""
+        return pass_rate(self.passed, self.n)
+
+    @property
+    def interval(self) -> Interval:
+        """Wilson's 95 % interval of the rate."""
+        return wilson(self.passed, self.n)
+
+    @property
+    def variance(self) -> float | None:
+        """The variance of a verdict; None for fewer than two."""
+        if self.n < 2:
+            return None
+        share = self.passed / self.n
+        return share * (1 - share) * self.n / (self.n - 1)
+
+    @property
+    def name(self) -> str:
+        """The test's id, with its row and variation where it has them."""
+        row = f"#{self.row}" if self.row else ""
+        return f"{self.test_id}{row}" + (f" [{self.variation}]" if self.variation else "")
+
+    @property
+    def address(self) -> str:
+        """What `agenteval quarantine add` takes."""
+        return f"{self.suite_key}::{self.test_id}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as JSON data."""
+        ks = [k for k in KS if k <= self.n]
+        return {
+            "suite": self.suite,
+            "file": self.suite_key,
+            "test": self.test_id,
+            "variation": self.variation,
+            "row": self.row,
+            "criterion": self.criterion or None,
+            "n": self.n,
+            "passed": self.passed,
+            "errors": self.errors,
+            "undecided": self.review,
+            "pass_rate": self.rate,
+            "interval": list(self.interval),
+            "pass_at_k": {str(k): pass_at_k(self.passed, self.n, k) for k in ks},
+            "pass_hat_k": {str(k): pass_hat_k(self.passed, self.n, k) for k in ks},
+            "flaky": self.flaky,
+            "variance": self.variance,
+            "whose": self.whose,
+            "judge_share": None if self.split is None else self.split.judge_share,
+            "agent_variance": None if self.split is None else self.split.agent,
+            "judge_variance": None if self.split is None else self.split.judge,
+            "judged_outputs": None if self.split is None else self.split.outputs,
+            "judge_verdicts": None if self.split is None else self.split.verdicts,
+            "quarantined_until": None if self.quarantine is None else self.quarantine.until_ms,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Whole tests, worst first, and by each (its suite's key, id, variation and row) its criteria, worst first.
+
+    `cut`: there are more runs in the window than `NEWEST`, and older ones were not looked at.
+    """
+
+    tests: tuple[Entry, ...]
+    criteria: dict[tuple[str, str, str, int], tuple[Entry, ...]]
+    since_ms: int
+    cut: bool = False
+
+    @property
+    def flaky(self) -> tuple[Entry, ...]:
+        """The flaky tests."""
+        return tuple(one for one in self.tests if one.flaky)
+
+    def criteria_of(self, test: Entry) -> tuple[Entry, ...]:
+        """The criteria of a test."""
+        return self.criteria.get(_key(test), ())
+
+    def suggestions(self) -> list[Entry]:
+        """What might go into quarantine: for each flaky test with enough runs its one flaky criterion, if it has only
+        one and another to go on gating with, else the whole test. What is in quarantine already is left out."""
+        found = []
+        for test in self.flaky:
+            if test.n < ENOUGH or test.quarantine is not None:
+                continue
+            criteria = self.criteria_of(test)
+            flaky = [one for one in criteria if one.flaky]
+            chosen = flaky[0] if len(flaky) == 1 and len(criteria) > 1 else test
+            if chosen.quarantine is None:
+                found.append(chosen)
+        return found
+
+
+def ledger(store: Store, wanted: Wanted, at_ms: int, *, judges: bool = True) -> Ledger:
+    """The ledger of the wanted runs. With `judges`, flaky criteria are looked into for what is the judge's doing.
+
+    Reads transcripts only for those. Raises AgentevalError, HistoryError.
+    """
+    held = quarantines.active(store, at_ms)
+    tests, criteria, since_ms, cut = store.read(lambda connection: _counted(connection, wanted, held))
+    if judges:
+        criteria = [_with_split(store, wanted, one) if one.flaky else one for one in criteria]
+    grouped: dict[tuple[str, str, str, int], list[Entry]] = {}
+    for one in sorted(criteria, key=_worst_first):
+        grouped.setdefault(_key(one), []).append(one)
+    by_test = {key: tuple(listed) for key, listed in grouped.items()}
+    known = [replace(one, whose=_of_criteria(by_test.get(_key(one), ()))) if one.flaky else one for one in tests]
+    return Ledger(tuple(sorted(known, key=_worst_first)), by_test, since_ms, cut)
+
+
+def _key(one: Entry) -> tuple[str, str, str, int]:
+    return one.suite_key, one.test_id, one.variation, one.row
+
+
+def _worst_first(one: Entry) -> tuple[float, int, str, str]:
+    # The least predictable first: nearest to a half. Among equals those that more is known of.
+    share = one.passed / one.n if one.n else 0.0
+    return -share * (1 - share), -one.n, one.test_id, one.criterion
+
+
+def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple[list[Entry], list[Entry], int, bool]:
+    known = rows.tests_known(connection)
+    picked = pick(connection, wanted, known)
+    since_ms, cut = rows.newest_runs(connection, picked, NEWEST)
+    picked = replace(picked, since_ms=since_ms)
+    names = {one.row: one for one in known}
+    tests = []
+    place = rows.Place(0, picked.since_ms, picked.until_ms)
+    for one in rows.tallies(connection, picked, [place]):
+        test = names[one.test]
+        n = one.passed + one.failed + (one.errors if wanted.count_errors else 0)
+        tests.append(
+            Entry(
+                *(test.suite_key, test.suite, test.test_id, test.test, one.variation, one.row, "", ""),
+                *(n, one.passed, one.errors, one.review),
+                whose="unknown" if 0 < one.passed < n else "nobody",
+                quarantine=held.test(test.suite_key, test.test_id),
+            )
+        )
+    criteria = []
+    for said in rows.verdicts(connection, picked):
+        test = names[said.test]
+        n = said.passed + said.failed
+        criteria.append(
+            Entry(
+                *(test.suite_key, test.suite, test.test_id, test.test, said.variation, said.row),
+                *(said.name, said.criterion, n, said.passed, said.errors, said.review),
+                whose="unknown" if 0 < said.passed < n else "nobody",
+                quarantine=held.criterion(test.suite_key, test.test_id, said.name),
+            )
+        )
+    return tests, criteria, since_ms, cut
+
+
+def _with_split(store: Store, wanted: Wanted, one: Entry) -> Entry:
+    asks = judge_variance.asks_somebody(store, one.criterion_hash)
+    if asks is None:
+        return one
+    if not asks:
+        # The same output gives the same verdict: whatever varies is the output.
+        return replace(one, whose="agent")
+
+    def newest(connection: Connection) -> list[int]:
+        known = rows.tests_known(connection)
+        (row,) = (test.row for test in known if (test.suite_key, test.test_id) == (one.suite_key, one.test_id))
+        picked = replace(pick(connection, wanted, known), tests=(row,))
+        return rows.runs_of(connection, picked, one.variation, one.row, _JUDGED_RUNS)
+
+    runs = store.run_rows(store.read(newest))
+    found = judge_variance.split(judge_variance.verdicts_of(store, runs, one.criterion_hash))
+    if found is None:
+        return one
+    share = found.judge_share
+    if share is None:
+        return replace(one, split=found)
+    whose: Whose = "judge" if share >= 0.75 else "agent" if share <= 0.25 else "both"
+    return replace(one, split=found, whose=whose)
+
+
+def _of_criteria(criteria: Sequence[Entry]) -> Whose:
+    """Whose doing a flaky test is: what its flaky criteria say, if they say one thing."""
+    said = _distinct(one.whose for one in criteria if one.flaky)
+    if not said or "unknown" in said:
+        return "unknown"
+    return said[0] if len(said) == 1 else "both"
+
+
+def _distinct(words: Iterable[Whose]) -> list[Whose]:
+    return list(dict.fromkeys(words))

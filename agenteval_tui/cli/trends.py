@@ -1,0 +1,119 @@
+"""`agenteval trends`: how tests do over time; an alert when a window's pass rate is under its threshold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agenteval_tui.cli.exits import read_rate
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.text.problems import INFRASTRUCTURE
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.trend_alerts import Watched
+
+_FIRED = 1
+
+
+@click.command("trends")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--window", default="30d", metavar="TIME", help="Runs of this time: 24h, 7d, 30d (the default), 8w, all.")
+@click.option(
+    "--by",
+    type=click.Choice(("execution", "hour", "day", "week")),
+    default=None,
+    help="What a line is; without it hours, days or weeks, as the window is long.",
+)
+@click.option(
+    "--group", type=click.Choice(("suite", "test", "tag", "agent")), default=None, help="Apart by this, worst first."
+)
+@click.option(
+    "--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite (name or file); may come often."
+)
+@click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test; may come often.")
+@click.option("--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; with several: with all.")
+@click.option("--agent", "agents", multiple=True, metavar="A", help="Only runs of this agent; may come often.")
+@click.option("--alert-below", metavar="RATE", help="Exit code 1 when the window's pass rate is below this (0.7, 70%).")
+@click.option("--alert-empty", is_flag=True, help="With --alert-below: exit code 1 also when nothing ran.")
+@click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV: a line for each piece of time and group.")
+@common_options
+@pass_invocation
+def command(
+    invocation: Invocation,
+    paths: tuple[Path, ...],
+    window: str,
+    by: str | None,
+    group: str | None,
+    suites: tuple[str, ...],
+    tests: tuple[str, ...],
+    tags: tuple[str, ...],
+    agents: tuple[str, ...],
+    alert_below: str | None,
+    alert_empty: bool,
+    count_errors: bool,
+    as_json: bool,
+    as_csv: bool,
+) -> int:
+    """Show how the runs of a window did over time: pass rate with its 95 % interval, latency, tokens, cost, steps,
+    the causes of failures, and the scores of each criterion. PATH: only suites there (files or folders).
+
+    With --alert-below the exit code is 1 when the pass rate of the whole window (of any group, with --group) is below
+    RATE; tests and criteria in quarantine are left out of it. It is 3 when every run ended in an error, and 0 when
+    nothing ran, unless --alert-empty. docs/trends.md has a line for cron and a job for CI.
+    """
+    from agenteval_tui.analysis.trend_alerts import watch
+    from agenteval_tui.analysis.trend_bins import window_ms
+    from agenteval_tui.analysis.trend_extras import extras
+    from agenteval_tui.analysis.trend_json import to_csv, to_json
+    from agenteval_tui.analysis.trends import MEASURES, Wanted, trend
+    from agenteval_tui.text.identity import now_ms
+
+    if as_json and as_csv:
+        raise click.UsageError("give --json or --csv, not both")
+    if alert_empty and alert_below is None:
+        raise click.UsageError("--alert-empty goes with --alert-below")
+    below = read_rate(alert_below, "--alert-below") if alert_below is not None else None
+    span, now = window_ms(window), now_ms()
+    wanted = Wanted(
+        None if span is None else now - span,
+        now + 1,
+        by,  # type: ignore[arg-type]
+        group or "",  # type: ignore[arg-type]
+        paths,
+        suites,
+        tests,
+        tags,
+        agents,
+        count_errors,
+    )
+    with invocation.store(to_look=True) as store:
+        found = trend(store, wanted, MEASURES)
+        more = extras(store, wanted)
+        watched = watch(store, wanted, below, now) if below is not None else None
+    if as_json:
+        invocation.out.json(to_json(found, more, watched))
+    elif as_csv:
+        for line in to_csv(found).splitlines():
+            invocation.out.line(line)
+    else:
+        from agenteval_tui.cli.trend_lines import print_trend
+
+        print_trend(invocation.out, found, more, span)
+    if watched is None:
+        return 0
+    from agenteval_tui.cli.trend_lines import print_alerts
+
+    # A document on stdout stays one: what a person wants to know of the alert goes to stderr then.
+    print_alerts(invocation.err if as_json or as_csv else invocation.out, watched, span)
+    return _code(watched, alert_empty)
+
+
+def _code(watched: Watched, alert_empty: bool) -> int:
+    states = {one.state for one in watched.alerts}
+    if "alert" in states or ("empty" in states and alert_empty):
+        return _FIRED
+    return INFRASTRUCTURE if "errors" in states else 0

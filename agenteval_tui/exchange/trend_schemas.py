@@ -1,0 +1,166 @@
+"""JSON Schemas of what `agenteval trends`, `flaky` and `quarantine` print."""
+
+from __future__ import annotations
+
+from agenteval_tui.exchange.schema_parts import (
+    COUNT,
+    FLAG,
+    NUMBER,
+    SHARE,
+    TEXT,
+    TIME,
+    Schema,
+    array,
+    by_key,
+    or_null,
+    record,
+)
+
+_INTERVAL = {**array(SHARE, "95 %, from and to"), "minItems": 2, "maxItems": 2}
+_FIGURES: dict[str, Schema] = {
+    "tests": {**COUNT, "description": "a variation or a row of a test is a test of its own"},
+    "n": {**COUNT, "description": "runs with a verdict: passed or failed, and errors with --count-errors"},
+    "passed": COUNT,
+    "failed": COUNT,
+    "errors": COUNT,
+    "undecided": COUNT,
+    "pass_rate": {**or_null(SHARE), "description": "the mean of the tests' rates; null without a verdict"},
+    "interval": {**_INTERVAL, "description": "of the rate, 95 %, clustered by test"},
+}
+_SPENT = or_null(
+    record({"n": COUNT, "p50": NUMBER, "p95": NUMBER, "mean": NUMBER, "total": NUMBER}, about="null: not measured")
+)
+_MEASURES: dict[str, Schema] = {"latency_ms": _SPENT, "tokens": _SPENT, "cost": _SPENT, "steps": _SPENT}
+
+TRENDS: Schema = record(
+    {
+        "version": {"const": 1},
+        "since": TIME,
+        "until": TIME,
+        "by": {"enum": ["execution", "hour", "day", "week"]},
+        "group": {"enum": ["suite", "test", "tag", "agent", None]},
+        "bins": array(record({"since": TIME, "until": TIME, "execution": or_null(TEXT)})),
+        "series": array(
+            record(
+                {
+                    "name": TEXT,
+                    "key": TEXT,
+                    **_FIGURES,
+                    **_MEASURES,
+                    "bins": array(or_null(record({**_FIGURES, **_MEASURES})), "as many as `bins`; null: nothing ran"),
+                }
+            ),
+            "worst first; without a group one, of all runs",
+        ),
+        "criteria": array(
+            record(
+                {
+                    "criterion": TEXT,
+                    "n": COUNT,
+                    "passed": COUNT,
+                    "failed": COUNT,
+                    "errors": COUNT,
+                    "undecided": COUNT,
+                    "mean_score": or_null(SHARE),
+                    "tenths": {**array(COUNT), "minItems": 10, "maxItems": 10},
+                }
+            ),
+            "worst first; of the newest runs, from `criteria_since` on",
+        ),
+        "causes": array(
+            record(
+                {
+                    "id": {**TEXT, "description": "as `agenteval causes` names it; empty for errors of agents"},
+                    "cause": TEXT,
+                    "runs": COUNT,
+                    "tests": COUNT,
+                    "run": {**TEXT, "description": "the newest of them"},
+                }
+            ),
+            "most frequent first",
+        ),
+        "criteria_since": TIME,
+        "alerts": or_null(
+            record(
+                {
+                    "fired": FLAG,
+                    "groups": array(
+                        record(
+                            {
+                                "name": TEXT,
+                                "key": TEXT,
+                                "below": SHARE,
+                                "state": {"enum": ["ok", "alert", "empty", "errors"]},
+                                "by_chance": {**FLAG, "description": "the threshold lies in the interval"},
+                                **_FIGURES,
+                            }
+                        )
+                    ),
+                    "left_out": array(
+                        record({"file": TEXT, "test": TEXT, "criterion": or_null(TEXT), "until": COUNT}),
+                        "what is in quarantine",
+                    ),
+                }
+            )
+        ),
+    }
+)
+
+_ENTRY: dict[str, Schema] = {
+    "suite": TEXT,
+    "file": TEXT,
+    "test": TEXT,
+    "variation": TEXT,
+    "row": COUNT,
+    "criterion": {**or_null(TEXT), "description": "null: the test as a whole"},
+    "n": COUNT,
+    "passed": COUNT,
+    "errors": COUNT,
+    "undecided": COUNT,
+    "pass_rate": or_null(SHARE),
+    "interval": {**_INTERVAL, "description": "Wilson's"},
+    "pass_at_k": by_key(SHARE),
+    "pass_hat_k": by_key(SHARE),
+    "flaky": FLAG,
+    "variance": {**or_null(NUMBER), "description": "of one verdict, p(1-p) without bias; null for fewer than two"},
+    "whose": {"enum": ["agent", "judge", "both", "unknown", "nobody"]},
+    "judge_share": {**or_null(SHARE), "description": "the judge's part of agent and judge variance"},
+    "agent_variance": or_null(NUMBER),
+    "judge_variance": or_null(NUMBER),
+    "judged_outputs": or_null(COUNT),
+    "judge_verdicts": or_null(COUNT),
+    "quarantined_until": {**or_null(COUNT), "description": "milliseconds since 1970"},
+}
+
+FLAKY: Schema = record(
+    {
+        "version": {"const": 1},
+        "since": {**COUNT, "description": "milliseconds since 1970"},
+        "cut": {**FLAG, "description": "older runs of the window were not looked at"},
+        "tests": array(record({**_ENTRY, "criteria": array(record(_ENTRY))}), "least predictable first"),
+        "suggested": array(
+            record({"file": TEXT, "test": TEXT, "criterion": or_null(TEXT)}), "what might go into quarantine"
+        ),
+    }
+)
+
+QUARANTINE: Schema = record(
+    {
+        "version": {"const": 1},
+        "quarantines": array(
+            record(
+                {
+                    "file": TEXT,
+                    "suite": TEXT,
+                    "test": TEXT,
+                    "criterion": or_null(TEXT),
+                    "reason": TEXT,
+                    "who": TEXT,
+                    "at": {**COUNT, "description": "milliseconds since 1970, as `until`"},
+                    "until": COUNT,
+                    "holds": FLAG,
+                }
+            )
+        ),
+    }
+)
