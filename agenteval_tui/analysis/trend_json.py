@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 _NAMES: dict[Measure, str] = {"latency": "latency_ms", "tokens": "tokens", "cost": "cost", "steps": "steps"}
 
+_COLUMNS = (
+    *("since", "until", "execution", "group", "tests", "n", "passed", "failed", "errors", "undecided"),
+    *("pass_rate", "low", "high"),
+)
+
 
 def moment(at_ms: int) -> str:
     """A time as ISO 8601, to the second."""
@@ -123,9 +128,7 @@ def to_csv(found: Trend) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     spent = [f"{_NAMES[m]}_{figure}" for m in MEASURES for figure in ("p50", "p95", "total")]
-    writer.writerow(
-        ("since,until,execution,group,tests,n,passed,failed,errors,undecided,pass_rate,low,high".split(",") + spent)
-    )
+    writer.writerow([*_COLUMNS, *spent])
     for one in found.series:
         for number, (place, point) in enumerate(zip(found.bins, one.points, strict=True)):
             if point is None:
