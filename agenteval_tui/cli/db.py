@@ -11,7 +11,7 @@ import click
 
 from agenteval_tui import places
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, moment, plural
+from agenteval_tui.cli.output import Output, Style, moment, plural
 from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError
 
 # The word behind `db`: the module, and the name of its command.
@@ -110,7 +110,7 @@ def _looked(path: Path) -> dict[str, Any]:
 
 
 def _print(out: Output, data: dict[str, Any]) -> None:
-    health = ("damaged", "bad") if data["problems"] else ("whole", "good")
+    health: tuple[str, Style] = ("damaged", "bad") if data["problems"] else ("whole", "good")
     out.line(data["file"])
     log = f" and {megabytes(data['log_size'])} of its log" if data["log_size"] else ""
     out.line(

@@ -72,32 +72,33 @@ def prune(store: Store, found: Prunable, on_progress: Progress | None = None) ->
 
 
 def protection(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[str, int]:
-    """How many of these runs (rowids) are of worth beyond themselves, by reason: for whoever wants to delete them."""
+    """How many of these runs (rowids) are of worth beyond themselves, by reason: for whoever wants to delete them. A
+    run may have several reasons."""
     counted: Counter[str] = Counter()
+    reasons = _reasons()
+    sums = ", ".join(f"total({condition})" for condition in reasons.values())
     for start in range(0, len(runs), 400):
         chunk = list(runs[start : start + 400])
-        counted.update(
-            dict(
-                connection.execute(
-                    f"SELECT {_protected()} AS reason, count(*) FROM runs WHERE id IN ({','.join('?' * len(chunk))})"
-                    " GROUP BY reason",
-                    chunk,
-                ).fetchall()
-            )
-        )
-    return {why: number for why, number in counted.items() if why}
+        found = connection.execute(f"SELECT {sums} FROM runs WHERE id IN ({','.join('?' * len(chunk))})", chunk)
+        counted.update(dict(zip(reasons, map(int, found.fetchone()), strict=True)))
+    return {why: number for why, number in counted.items() if number}
+
+
+def _reasons() -> dict[str, str]:
+    """SQL conditions over table `runs` by the reason to keep a run, the weightiest first."""
+    return {
+        "baseline": f"runs.id IN ({KEPT_RUNS})",
+        "labelled": "EXISTS (SELECT 1 FROM labels WHERE labels.run = runs.id)",
+        "quarantine": f"runs.test IN (SELECT test FROM quarantines WHERE until_ms IS NULL OR until_ms > {now_ms()})",
+        "triage": "runs.uid IN (SELECT one.value FROM triage, json_tree(triage.context) AS one"
+        " WHERE json_valid(triage.context) AND one.type = 'text')",
+    }
 
 
 def _protected() -> str:
     """SQL: why a row of `runs` stays; '' when nothing keeps it."""
-    return (
-        f"CASE WHEN runs.id IN ({KEPT_RUNS}) THEN 'baseline'"
-        " WHEN EXISTS (SELECT 1 FROM labels WHERE labels.run = runs.id) THEN 'labelled'"
-        f" WHEN runs.test IN (SELECT test FROM quarantines WHERE until_ms IS NULL OR until_ms > {now_ms()})"
-        " THEN 'quarantine'"
-        " WHEN runs.uid IN (SELECT one.value FROM triage, json_tree(triage.context) AS one"
-        " WHERE json_valid(triage.context) AND one.type = 'text') THEN 'triage' ELSE '' END"
-    )
+    whens = " ".join(f"WHEN {where} THEN '{why}'" for why, where in _reasons().items())
+    return f"CASE {whens} ELSE '' END"
 
 
 def _look(connection: sqlite3.Connection, wanted: Pruning) -> Prunable:

@@ -81,6 +81,14 @@ def running_executions(connection: sqlite3.Connection) -> list[int]:
     return [rowid for rowid, owner in rows if is_alive(owner)]
 
 
+def runs_of(connection: sqlite3.Connection, executions: Sequence[int]) -> list[int]:
+    """Rowids of all runs of these executions."""
+    found: list[int] = []
+    for execution in executions:
+        found += [row[0] for row in connection.execute("SELECT id FROM runs WHERE execution = ?", (execution,))]
+    return found
+
+
 def free_bytes(connection: sqlite3.Connection) -> int:
     """Bytes of the file that hold nothing."""
     free, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_size"))

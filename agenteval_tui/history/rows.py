@@ -253,6 +253,20 @@ class RunFilter:
     agent: str = ""
     execution_id: str = ""
     kind: str = ""
+    agent_part: str = ""
+    """Letters that the agent's name holds; so of the next three. Whatever their case."""
+    test_part: str = ""
+    suite_part: str = ""
+    cause_part: str = ""
+    """Letters in the signature of a cause of its failure (`grading.causes`), or in the class of its error."""
+    tags: tuple[str, ...] = ()
+    """All of them, whatever their case."""
+    since_ms: int | None = None
+    """Of executions that began then or later; `before_ms`: before it."""
+    before_ms: int | None = None
+    baseline: bool = False
+    """Only runs that a baseline consists of; `labelled`: only those that a person labelled."""
+    labelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.rows import RunFilter
 
@@ -58,4 +59,36 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
     if wanted.kind:
         conditions.append("execution IN (SELECT id FROM executions WHERE kind = ?)")
         values.append(wanted.kind)
+    for part, condition in (
+        (wanted.agent_part, "agent IN (SELECT DISTINCT agent FROM runs WHERE instr(lower(agent), ?))"),
+        (
+            wanted.test_part,
+            "test IN (SELECT id FROM tests WHERE instr(lower(test_id || char(10) || name), ?))",
+        ),
+        (
+            wanted.suite_part,
+            "test IN (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite"
+            " WHERE instr(lower(s.key || char(10) || s.name), ?))",
+        ),
+        (
+            wanted.cause_part,
+            "(id IN (SELECT run FROM criterion_results WHERE cause > '' AND instr(lower(cause), ?))"
+            " OR instr(lower(error_kind), ?))",
+        ),
+    ):
+        if part:
+            conditions.append(condition)
+            values += [part.lower()] * conditions[-1].count("?")
+    for tag in wanted.tags:
+        conditions.append(
+            "plan IN (SELECT p.id FROM plans p, json_each(p.tags) AS one WHERE p.tags != '[]' AND lower(one.value) = ?)"
+        )
+        values.append(tag.lower())
+    for at, sign in ((wanted.since_ms, ">="), (wanted.before_ms, "<")):
+        if at is not None:
+            conditions.append(f"execution IN (SELECT id FROM executions WHERE started_ms {sign} {int(at)})")
+    if wanted.baseline:
+        conditions.append(f"id IN ({KEPT_RUNS})")
+    if wanted.labelled:
+        conditions.append("id IN (SELECT run FROM labels)")
     return conditions, [clean(value) for value in values]

@@ -204,7 +204,7 @@ def test_rows_of_the_history_fit(ran: tuple[Path, Store], width: int) -> None:
         for index in range(rows.count()):
             check([rows.line(index, width, focused=False)], width)
             assert rows.index_of(rows.key(index)) == index
-        assert plain(rows.line(0, width, focused=False))[0] in "●*"
+        assert width < 40 or plain(rows.line(0, width, focused=False))[0] in "●*"
     execution = store.execution("last")
     check([execution_summary(execution, width)], width)
     odd = replace(execution, title="a\x1b]0;b\x07", message="\u202ec", kind="import", source="\x9b1m")

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import cost, date_time, duration, percent
-from agenteval_tui.tui.presenters.outcomes import glyph, mark
+from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.notes import Note
     from agenteval_tui.history.rows import ExecutionRow, RunRow
 
 PAGE = 100
 PAGES_KEPT = 30
+MARKED = "●" if UNICODE else "*"
+BASELINE = "◆" if UNICODE else "B"
+LABEL = "✎" if UNICODE else "L"
+_WIDE = 110  # columns from which a row says more
+_SIGNS = 64  # and from which it has room for what people left on it
 
 
 class _Numbered(Protocol):
@@ -29,34 +34,42 @@ Row = TypeVar("Row", bound=_Numbered)
 
 
 class PagedRows(Generic[Row]):
-    """A row source over row ids of the history: pages of rows are fetched by id when they are looked at.
+    """A row source over row ids of the history. It reads nothing: what it lacks it says to `want`, and shows a stand-in
+    until the page is `put` in.
 
-    `fetch` reads rows by their ids, in that order, without those that are gone; a page takes a few milliseconds.
+    `want` is called with a page's number while a row of it is drawn; it must return at once. `marked` holds the keys of
+    rows that several actions are meant for.
     """
 
-    def __init__(self, ids: array[int], fetch: Callable[[Sequence[int]], list[Row]]) -> None:
+    def __init__(self, ids: array[int], want: Callable[[int], None] = lambda page: None) -> None:
         self.ids = ids
-        self._fetch = fetch
-        self._pages: OrderedDict[int, dict[int, Row]] = OrderedDict()
+        self.marked: set[str] = set()
+        self._want = want
+        self._pages: OrderedDict[int, tuple[dict[int, Row], Mapping[int, Note]]] = OrderedDict()
 
     def count(self) -> int:
         """How many rows there are."""
         return len(self.ids)
 
+    def ids_of(self, page: int) -> array[int]:
+        """The row ids of a page: what to read for it."""
+        return self.ids[page * PAGE : (page + 1) * PAGE]
+
+    def put(self, page: int, rows: Sequence[Row], notes: Mapping[int, Note]) -> None:
+        """The rows of a page, as far as they are still there, and what people left on them."""
+        self._pages[page] = ({row.rowid: row for row in rows}, notes)
+        self._pages.move_to_end(page)
+        while len(self._pages) > PAGES_KEPT:
+            self._pages.popitem(last=False)
+
+    def has(self, page: int) -> bool:
+        """Is the page here?"""
+        return page in self._pages
+
     def row(self, index: int) -> Row | None:
-        """Row `index`; None when it was deleted meanwhile, or can't be read any more."""
-        number = index // PAGE
-        page = self._pages.get(number)
-        if page is None:
-            try:
-                found = self._fetch(self.ids[number * PAGE : (number + 1) * PAGE])
-            except AgentevalError:
-                # Painting must go on; reading the list again says what is wrong.
-                return None
-            page = self._pages[number] = {row.rowid: row for row in found}
-            while len(self._pages) > PAGES_KEPT:
-                self._pages.popitem(last=False)
-        return page.get(self.ids[index])
+        """Row `index` as far as it is here; None: its page is not, or it was deleted."""
+        page = self._pages.get(index // PAGE)
+        return None if page is None else page[0].get(self.ids[index])
 
     def key(self, index: int) -> str:
         """What the row is, for keeping the cursor."""
@@ -71,52 +84,113 @@ class PagedRows(Generic[Row]):
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index` as it is shown."""
-        row = self.row(index)
-        return self.draw(row, width) if row is not None else fit(((" (deleted, or not readable)", "dim"),), width)
+        number = index // PAGE
+        page = self._pages.get(number)
+        sign: Cell = (MARKED, "accent") if self.marked and self.key(index) in self.marked else (" ", "")
+        if page is None:
+            self._want(number)
+            return fit((sign, ("…", "dim")), width)
+        row = page[0].get(self.ids[index])
+        if row is None:
+            return fit((sign, ("(deleted, or not readable)", "dim")), width)
+        return self.draw(row, page[1].get(row.rowid), sign, width)
 
-    def draw(self, row: Row, width: int) -> Line:
-        """A row in `width` cells. Subclasses say how."""
+    def draw(self, row: Row, note: Note | None, sign: Cell, width: int) -> Line:
+        """A row in `width` cells; `sign` says whether it is marked. Subclasses say how."""
+        raise NotImplementedError
+
+    @staticmethod
+    def heading(width: int) -> Line:
+        """The names of the columns."""
         raise NotImplementedError
 
 
 class ExecutionRows(PagedRows["ExecutionRow"]):
     """Executions, newest first: when, what, outcomes, rate, duration, cost."""
 
-    def draw(self, row: ExecutionRow, width: int) -> Line:
-        start: list[Cell] = [(" ", ""), mark(row.status), (" ", ""), (date_time(row.started_ms), "dim"), ("  ", "")]
+    def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int) -> Line:
+        start: list[Cell] = [sign, mark(row.status), (" ", ""), (_began(row.started_ms, width), "dim"), ("  ", "")]
         start.append((one_line(row.title or row.suites) or row.id, ""))
         if row.kind == "import":
             start.append((f"  from {one_line(row.source)}", "dim"))
-        elif width >= 110 and row.agents:
+        elif width >= _WIDE and row.agents:
             start.append((f"  {one_line(row.agents)}", "dim"))
+        where = one_line(str(row.options.get("scheduler") or ""), 40)
+        if where and width >= _WIDE:
+            start.append((f"  on {where}", "dim"))
         decided = row.passed + row.failed
-        end: list[Cell] = [
-            (right(f"{glyph('passed')} {row.passed}", 8), "passed" if row.passed else "dim"),
-            (right(f"{glyph('failed')} {row.failed}", 8), "failed" if row.failed else "dim"),
-        ]
-        if row.errors or width >= 100:
-            end.append((right(f"{glyph('error')} {row.errors}", 6), "error" if row.errors else "dim"))
-        end.append((right(percent(row.passed / decided) if decided else "", 7), ""))
-        if width >= 100:
+        end: list[Cell] = _signs(note, width)
+        for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):
+            said = f"{glyph(outcome)} {number:,}" if number or outcome != "error" or width >= _WIDE else ""
+            end.append((right(said, 8 if outcome == "passed" else 7), outcome if number else "dim"))
+        end.append((right(percent(row.passed / decided) if decided else "", 6), ""))
+        if width >= _WIDE:
             spent = (row.finished_ms - row.started_ms) if row.finished_ms else None
-            end += [(right(duration(spent), 9), "dim"), (right(cost(row.cost), 9), "dim")]
+            tokens = row.input_tokens + row.output_tokens
+            for text, cells in ((duration(spent), 9), (_short(tokens), 8), (cost(row.cost), 9)):
+                end.append((right(text, cells), "dim"))
         return spread(start, (*end, (" ", "")), width)
+
+    @staticmethod
+    def heading(width: int) -> Line:
+        end = f"{right('passed', 8)}{right('failed', 7)}{right('error', 7)}{right('rate', 6)}"
+        if width >= _WIDE:
+            end += f"{right('took', 9)}{right('tokens', 8)}{right('cost', 9)}"
+        began = left("began", len(_began(1, width)) + 2)
+        return spread(((f"   {began}execution", "dim"),), ((end + " ", "dim"),), width)
 
 
 class RunRows(PagedRows["RunRow"]):
     """Runs: outcome, test, repetition, why it failed, duration, tokens."""
 
-    def draw(self, row: RunRow, width: int) -> Line:
+    def draw(self, row: RunRow, note: Note | None, sign: Cell, width: int) -> Line:
         name = one_line(row.test_id) + (f" · {one_line(row.variation)}" if row.variation else "")
-        start: list[Cell] = [(" ", ""), mark(row.status), (" ", ""), (left(name, min(28, width // 4)), "")]
-        start.append((right(f"run {row.repetition}", 7) + "  ", "dim"))
+        start: list[Cell] = [sign, mark(row.status), (" ", ""), (left(name, _name_width(width)), "")]
+        start.append((right(f"{row.repetition}", 4) + "  ", "dim"))
         why = one_line(row.why or row.error_message or row.output_head, 200)
         start.append((why, "dim" if row.status == "passed" else ""))
-        end: list[Cell] = [("  ", "")]
-        if width >= 100:
-            end += [(left(one_line(row.agent), 16), "dim"), (right(date_time(row.started_ms), 17), "dim")]
-        end.append((right(duration(row.duration_ms), 8), "dim"))
+        end: list[Cell] = _signs(note, width)
+        if width >= _WIDE:
+            end += [("  ", ""), (left(one_line(row.agent), 16), "dim"), (right(date_time(row.started_ms), 17), "dim")]
+        end.append((right(duration(row.duration_ms), 9), "dim"))
         return spread(start, (*end, (" ", "")), width)
+
+    @staticmethod
+    def heading(width: int) -> Line:
+        start = f"   {left('test', _name_width(width))} run  why, or what it answered"
+        end = f"  {left('agent', 16)}{right('began', 17)}" if width >= _WIDE else ""
+        return spread(((start, "dim"),), ((f"{end}{right('took', 9)} ", "dim"),), width)
+
+
+def _began(at_ms: int, width: int) -> str:
+    """Date and time; in a narrow list without the year."""
+    return date_time(at_ms) if width >= 100 else date_time(at_ms)[5:]
+
+
+def _name_width(width: int) -> int:
+    return min(28, width // 4)
+
+
+def _short(number: int) -> str:
+    """1,234, 12k, 3.4M; "" for none."""
+    if number >= 1_000_000:
+        return f"{number / 1e6:.1f}M"
+    return f"{number / 1e3:.0f}k" if number >= 10_000 else f"{number:,}" if number else ""
+
+
+def _signs(note: Note | None, width: int) -> list[Cell]:
+    """What people left on a row: a baseline's sign; the rating or verdict, or how many labels."""
+    cells = 4 if width >= _WIDE else 2 if width >= _SIGNS else 0
+    if not cells:
+        return []
+    if note is None:
+        return [(" " * (cells + 2), "")]
+    if note.passed is not None or note.rating is not None:
+        verdict = "" if note.passed is None else glyph("passed" if note.passed else "failed")
+        said = f"{LABEL}{note.rating or ''}{verdict}"
+    else:
+        said = f"{LABEL}{note.labels if note.labels < 10 ** (cells - 1) else ''}" if note.labels else ""
+    return [(f" {BASELINE if note.baselines else ' '}", "accent"), (left(said[:cells], cells), "review")]
 
 
 def execution_summary(row: ExecutionRow, width: int) -> Line:
@@ -129,6 +203,8 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
             cells += [("  ", ""), (f"{glyph(outcome)} {number}", outcome)]
     if decided:
         cells.append((f"  {percent(row.passed / decided)}", ""))
+    if row.options.get("scheduler"):
+        cells.append((f"  on {one_line(str(row.options['scheduler']), 40)}", "dim"))
     if row.message:
         cells.append((f"  {one_line(row.message)}", "dim"))
     return fit(cells, width)

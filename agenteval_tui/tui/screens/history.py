@@ -1,9 +1,11 @@
-"""The History screen: executions and runs, found by words, opened in Inspect."""
+"""The History screen: executions and runs, found by words and fields, opened in Inspect."""
 
 from __future__ import annotations
 
+import asyncio
 from array import array
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -12,23 +14,26 @@ from textual.events import ScreenResume
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
-from agenteval_tui.tui.presenters.paragraphs import error_lines
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.presenters.history_query import HistoryQuery
+from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.screens.history_changes import HistoryChanges
+from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import ExecutionRow, RunFilter
+    from agenteval_tui.history.rows import ExecutionRow, RunFilter, RunRow
 
-NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
+AROUND = 250  # runs before and behind the opened one that next and previous go through
 
 
-class HistoryScreen(FrameScreen):
+class HistoryScreen(HistoryChanges):
     """Two lists in one place: executions, or runs (of one execution, or all that match what was searched)."""
 
     SCOPE = "history"
@@ -41,16 +46,22 @@ class HistoryScreen(FrameScreen):
         self._execution: ExecutionRow | None = None
         self._runs_of_all = False
         self._failed_only = False
-        self._text = ""
+        self._query = HistoryQuery()
+        self._marks: dict[str, set[str]] = {ExecutionRows.__name__: set(), RunRows.__name__: set()}
         self._keys: dict[str, str] = {}
+        self._wanted: list[int] = []
+        self._reading = False
         self._composed = False
         self._pending = ""
+        self._restored = "", ""  # the execution that the last start left open, and what was searched
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         with Vertical(id="body"):
             yield Input(
-                placeholder="words in prompts, answers, tool names and arguments", id="search", classes="filter"
+                placeholder="words in prompts, answers, tool calls  outcome:failed  agent:x  test:x  tag:x  since:7d",
+                id="search",
+                classes="filter",
             )
             yield LineBlock(id="what")
             yield VirtualList(id="list")
@@ -63,7 +74,7 @@ class HistoryScreen(FrameScreen):
         if self._pending:
             self.open_execution(self._pending)
         else:
-            self.reload()
+            self._begin()
 
     def open_execution(self, execution: str) -> None:
         """Show the runs of this execution."""
@@ -75,16 +86,19 @@ class HistoryScreen(FrameScreen):
         def then(row: ExecutionRow) -> None:
             self._execution = row
             # What was searched or filtered before was searched in other runs.
-            self._text = ""
             self._failed_only = False
-            box = self.query_one("#search", Input)
-            with box.prevent(Input.Changed):
-                box.value = ""
-            box.display = False
-            self.query_one("#list", VirtualList).focus()
+            self._clear_search()
             self.reload()
 
         self.ask(lambda: session.store.execution(execution), then, group="list")
+
+    def _clear_search(self) -> None:
+        self._query = HistoryQuery()
+        box = self.query_one("#search", Input)
+        with box.prevent(Input.Changed):
+            box.value = ""
+        box.display = False
+        self.query_one("#list", VirtualList).focus()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self._rows is not None:
@@ -92,19 +106,81 @@ class HistoryScreen(FrameScreen):
 
     @property
     def _showing_runs(self) -> bool:
-        return self._execution is not None or self._runs_of_all or bool(self._text)
+        return self._execution is not None or self._runs_of_all or bool(self._query.words.strip())
+
+    # Reading: all of it in threads. What is painted is there already, or a stand-in is.
 
     def reload(self) -> None:
         """Read the list again; the cursor stays on its row."""
-        from agenteval_tui.history.rows import RunFilter
-
-        wanted = RunFilter(
-            text=self._text,
-            outcomes=NOT_PASSED if self._failed_only else (),
-            execution_id=self._execution.id if self._execution else "",
-        )
+        execution = self._execution.id if self._execution else ""
+        wanted = self._query.filter(now_ms(), execution=execution, failed_only=self._failed_only)
         runs = self._showing_runs
-        self.ask(lambda: self._read(wanted, runs), self._show, group="list", failed=self._show_failure)
+        at = self.query_one("#list", VirtualList).cursor // PAGE
+        self.ask(lambda: self._read(wanted, runs, max(at, 0)), self._show, group="list", failed=self._show_failure)
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    def _read(self, wanted: RunFilter, runs: bool, near: int) -> ExecutionRows | RunRows:
+        """The ids of all rows, and the rows of the first page and of that which the cursor is on."""
+        store = self.agenteval.session.store
+        if runs:
+            ids = store.run_ids(wanted)
+            if wanted.execution_id and not wanted.text:
+                ids = array("q", reversed(ids))  # an execution reads in the order of its plan
+            rows: ExecutionRows | RunRows = RunRows(ids, self._want)
+        else:
+            rows = ExecutionRows(store.execution_ids(wanted), self._want)
+        for page in {0, near}:
+            self._fetch(rows, page)()
+        return rows
+
+    def _fetch(self, rows: ExecutionRows | RunRows, page: int) -> Callable[[], None]:
+        """Reads a page (in this thread); what it gives puts the page in."""
+        from agenteval_tui.history import notes
+
+        store, ids = self.agenteval.session.store, rows.ids_of(page)
+        if not ids:
+            return lambda: None
+        numbers = ids.tolist()
+        if isinstance(rows, RunRows):
+            runs, of_runs = store.run_rows(ids), store.read(lambda c: notes.notes_of_runs(c, numbers))
+            return lambda: rows.put(page, runs, of_runs)
+        found, noted = store.execution_rows(ids), store.read(lambda c: notes.notes_of_executions(c, numbers))
+        return lambda: rows.put(page, found, noted)
+
+    def _want(self, page: int) -> None:
+        """A row of this page is being painted, and the page is not here."""
+        if page not in self._wanted:
+            self._wanted.append(page)
+            self.call_later(self._read_wanted)
+
+    def _read_wanted(self) -> None:
+        if not self._reading and self._wanted and self._rows is not None:
+            self._reading = True
+            self.run_worker(cast(Any, self._read_pages), group="pages", exit_on_error=False, name="pages")
+
+    async def _read_pages(self) -> None:
+        """Read pages one after another, those that were asked for last first: who scrolls on has left the others."""
+        view = self.query_one("#list", VirtualList)
+        try:
+            while self._wanted and self._rows is not None:
+                rows, page = self._rows, self._wanted.pop()
+                top, bottom = view.scroll_offset.y // PAGE, (view.scroll_offset.y + view.size.height) // PAGE
+                if not top - 1 <= page <= bottom + 1 or rows.has(page):
+                    continue
+                try:
+                    put = await asyncio.to_thread(self._fetch, rows, page)
+                except AgentevalError as error:
+                    self._wanted.clear()
+                    rows.put(page, (), {})
+                    self.agenteval.say_error(error)
+                else:
+                    put()
+                if rows is self._rows:
+                    view.refresh_rows()
+        finally:
+            self._reading = False
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The history can't be read: say so where the list would be."""
@@ -114,44 +190,41 @@ class HistoryScreen(FrameScreen):
         lines = error_lines(error, max(self.size.width - 4, 20))
         self.query_one("#list", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines)])
 
-    def action_reload(self) -> None:
-        self.reload()
-
-    def _read(self, wanted: RunFilter, runs: bool) -> ExecutionRows | RunRows:
-        store = self.agenteval.session.store
-        if runs:
-            ids = store.run_ids(wanted)
-            if wanted.execution_id and not wanted.text:
-                ids = array("q", reversed(ids))  # an execution reads in the order of its plan
-            rows: ExecutionRows | RunRows = RunRows(ids, store.run_rows)
-        else:
-            rows = ExecutionRows(store.execution_ids(wanted), store.execution_rows)
-        if rows.count():
-            rows.row(0)  # the first page is read here, not when it is painted
-        return rows
-
     def _show(self, rows: ExecutionRows | RunRows) -> None:
         view = self.query_one("#list", VirtualList)
         same = type(rows) is type(self._rows)
         self._rows = rows
+        self._wanted.clear()
+        rows.marked = self._marks[type(rows).__name__]
         view.set_empty(self._empty())
         view.set_source(rows, keep_key=view.cursor_key if same else self._keys.pop(type(rows).__name__, None))
-        execution = self._execution
-        self.query_one("#what", LineBlock).show(
-            lambda width: [execution_summary(execution, width)] if execution is not None else []
-        )
+        self.query_one("#what", LineBlock).show(self._what)
         self.retitle()
 
+    def _what(self, width: int) -> Sequence[Line]:
+        lines: list[Line] = []
+        if self._execution is not None:
+            lines.append(execution_summary(self._execution, width))
+        if self._query.problem:
+            lines += [((" ", ""), *line) for line in paragraph(self._query.problem, width - 2, "failed")]
+        if self._rows is not None and self._rows.count():
+            view = self.query_one("#list", VirtualList)
+            bar = int(self._rows.count() > view.size.height > 0) * view.styles.scrollbar_size_vertical
+            lines.append(((" ", ""), *self._rows.heading(width - 1 - bar)))
+        return lines
+
     def _empty(self) -> list[Line]:
-        if self._text:
-            return [(), (("  Nothing holds these words.", ""),), (("  esc clears the search.", "dim"),)]
+        if self._query:
+            return [(), (("  Nothing fits.", ""),), (("  esc clears the search.", "dim"),)]
         if self._failed_only:
             return [(), (("  Everything passed.", "passed"),), (("  f shows all.", "dim"),)]
+        if self._execution is not None:
+            return [(), (("  No run of this execution is left.", ""),), (("  esc goes back.", "dim"),)]
         return [
             (),
             (("  Nothing was run yet.", ""),),
             (("  1 goes to the suites; r runs what is selected there.", "dim"),),
-            (("  agenteval import FILE brings in recordings of other tools.", "dim"),),
+            (("  i brings in recordings of other tools.", "dim"),),
         ]
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
@@ -159,11 +232,47 @@ class HistoryScreen(FrameScreen):
             return (), ()
         noun = "run" if self._showing_runs else "execution"
         left: list[Cell] = []
-        if self._text:
-            left.append((f"“{one_line(self._text, 40)}”", ""))
+        if self._query.words.strip():
+            left.append((f"“{one_line(self._query.words.strip(), 30)}”", ""))
+        left += [(f"  {name}:{one_line(value, 20)}", "accent") for name, value in self._query.fields]
         if self._failed_only:
             left.append(("  not passed", "failed"))
-        return tuple(left), ((count(self._rows.count(), noun), "dim"),)
+        right: list[Cell] = [(count(self._rows.count(), noun), "dim")]
+        if self._rows.marked:
+            right.insert(0, (f"{len(self._rows.marked)} marked  ", "accent"))
+        return tuple(left), tuple(right)
+
+    # What is chosen
+
+    def chosen_ids(self) -> tuple[bool, list[int]]:
+        """Whether these are runs; the row ids of what is marked, else of the row with the cursor; [] for none."""
+        rows = self._rows
+        if rows is None:
+            return False, []
+        if rows.marked:
+            return isinstance(rows, RunRows), sorted(int(key) for key in rows.marked)
+        index = self.query_one("#list", VirtualList).cursor
+        return isinstance(rows, RunRows), [rows.ids[index]] if 0 <= index < rows.count() else []
+
+    def at_cursor(self) -> int | None:
+        """The row id under the cursor."""
+        index = self.query_one("#list", VirtualList).cursor
+        return self._rows.ids[index] if self._rows is not None and 0 <= index < self._rows.count() else None
+
+    def action_mark(self) -> None:
+        view, rows = self.query_one("#list", VirtualList), self._rows
+        if rows is None or view.cursor_key is None:
+            return
+        rows.marked.symmetric_difference_update({view.cursor_key})
+        view.refresh_rows([view.cursor])
+        view.action_cursor_down()
+        self.retitle()
+
+    def action_unmark(self) -> None:
+        if self._rows is not None:
+            self._rows.marked.clear()
+            self.query_one("#list", VirtualList).refresh_rows()
+            self.retitle()
 
     # What a person does
 
@@ -172,35 +281,41 @@ class HistoryScreen(FrameScreen):
         self.action_open()
 
     def action_open(self) -> None:
-        rows = self._rows
-        index = self.query_one("#list", VirtualList).cursor
-        if rows is None or not 0 <= index < rows.count():
+        rows, number = self._rows, self.at_cursor()
+        if rows is None or number is None:
             return
+        store, index = self.agenteval.session.store, self.query_one("#list", VirtualList).cursor
         if isinstance(rows, ExecutionRows):
-            row = rows.row(index)
-            if row is None:
-                return
-            self._keys["ExecutionRows"] = rows.key(index)
-            self._execution = row
-            self.reload()
+            self._keys["ExecutionRows"] = str(number)
+
+            def enter(found: list[ExecutionRow]) -> None:
+                if found:
+                    self._execution = found[0]
+                    self.reload()
+
+            known = rows.row(index)
+            if known is not None:
+                enter([known])
+            else:
+                self.ask(lambda: store.execution_rows([number]), enter, group="around")
             return
-        run = rows.row(index)
-        if run is not None:
-            # Next and previous go through what stands around it in this list.
-            ids, opened, session = rows.ids[max(index - 250, 0) : index + 250], run.id, self.agenteval.session
-            self.ask(
-                lambda: [one.id for one in session.store.run_rows(ids)],
-                lambda around: self.agenteval.inspect(opened, runs=around),
-                group="around",
-            )
+        # Next and previous go through what stands around it in this list.
+        ids = rows.ids[max(index - AROUND, 0) : index + AROUND]
+
+        def inspect(around: list[RunRow]) -> None:
+            opened = next((one.id for one in around if one.rowid == number), None)
+            if opened is not None:
+                self.agenteval.inspect(opened, runs=[one.id for one in around])
+
+        self.ask(lambda: store.run_rows(ids), inspect, group="around")
 
     def step_back(self) -> bool:
         box = self.query_one("#search", Input)
         if box.display:
-            box.display = False
-            box.value = ""
-            self._text = ""
-            self.query_one("#list", VirtualList).focus()
+            self._clear_search()
+        elif self._rows is not None and self._rows.marked:
+            self.action_unmark()
+            return True
         elif self._execution is not None:
             self._execution = None
         elif self._runs_of_all:
@@ -227,7 +342,7 @@ class HistoryScreen(FrameScreen):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Search while typing; a newer word wins."""
-        self._text = event.value.strip()
+        self._query = HistoryQuery.parse(event.value)
         self.reload()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -238,32 +353,40 @@ class HistoryScreen(FrameScreen):
         self._failed_only = not self._failed_only
         self.reload()
 
-    def _selected(self) -> ExecutionRow | None:
-        rows = self._rows
-        if not isinstance(rows, ExecutionRows):
-            return self._execution
-        index = self.query_one("#list", VirtualList).cursor
-        return rows.row(index) if 0 <= index < rows.count() else None
+    def kept(self) -> dict[str, Any] | None:
+        if self._rows is None:
+            return None
+        return {
+            "execution": self._execution.id if self._execution else "",
+            "runs": self._runs_of_all,
+            "failed": self._failed_only,
+            "search": self.query_one("#search", Input).value,
+            "cursor": self.query_one("#list", VirtualList).cursor_key or "",
+        }
 
-    def action_watch(self) -> None:
-        from agenteval_tui.runs.client import Live, live_executions
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self._runs_of_all = flag(kept, "runs")
+        self._failed_only = flag(kept, "failed")
+        self._restored = text(kept, "execution"), text(kept, "search")
+        self._query = HistoryQuery.parse(self._restored[1])
+        shown = RunRows if self._restored[0] or self._showing_runs else ExecutionRows
+        self._keys[shown.__name__] = text(kept, "cursor")
 
-        wanted = self._selected()
+    def _begin(self) -> None:
+        """The first list: that which the last start left, as far as it is still there."""
+        execution, words = self._restored
+        if words:
+            box = self.query_one("#search", Input)
+            with box.prevent(Input.Changed):
+                box.value = words
+            box.display = True
+        if not execution:
+            self.reload()
+            return
+        session = self.agenteval.session
 
-        def show(live: list[Live]) -> None:
-            chosen = [one for one in live if wanted is not None and one.execution == wanted.id]
-            if chosen:
-                self.agenteval.watch_live(chosen[0])
-            else:
-                self.agenteval.choose_live()
+        def then(row: ExecutionRow) -> None:
+            self._execution = row
+            self.reload()
 
-        self.ask(live_executions, show, group="live")
-
-    def action_resume(self) -> None:
-        row = self._selected()
-        if row is None:
-            self.agenteval.say("Choose an execution: R runs what is left of it.")
-        elif row.status == "running":
-            self.agenteval.say("This execution is running: w watches it.")
-        else:
-            self.agenteval.resume_execution(row.id)
+        self.ask(lambda: session.store.execution(execution), then, group="list", failed=lambda _: self.reload())

@@ -1,0 +1,190 @@
+"""Removing old runs: by age, by count per test, with what would go beside it as it is typed."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.history_query import moment
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.pruning import Prunable, Pruning
+    from agenteval_tui.tui.app import AgentevalApp
+
+STAYS = {
+    "running": "running now",
+    "baseline": "a baseline",
+    "labelled": "labelled",
+    "quarantine": "of tests in quarantine",
+    "triage": "examples of triage decisions",
+}
+
+
+class PruneScreen(ModalScreen["bool | None"]):
+    """Dismissed with True when runs were removed."""
+
+    CSS_PATH = "files.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._found: Prunable | None = None
+        self._error: AgentevalError | None = None
+        self._sure = False
+        self._going = ""
+        self._stop = False
+        self._changed = False
+
+    @property
+    def agenteval(self) -> AgentevalApp:
+        """The app, typed."""
+        return cast("AgentevalApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        fields = [
+            Field("age", "older than", "90d", placeholder="90d, 2w, 1y, or a day; empty: whatever the age"),
+            Field("keep", "keep", "20", placeholder="newest runs of each test; empty: none"),
+        ]
+        with Vertical(id="sheet"):
+            yield LineBlock(lambda width: [fit((("Remove old runs", "bold"),), width), ()], id="head")
+            yield Form(fields, below=True, id="fields")
+            yield LineBlock(self._said, id="said")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+        self._look()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """Look again what would go."""
+        event.stop()
+        if not self._going:
+            self._sure = False
+            self._look()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Enter says what will be done; a second one does it."""
+        event.stop()
+        if self._going or self._found is None or not (self._found.runs or self._found.executions):
+            return
+        if not self._sure:
+            self._sure = True
+            self._retell()
+            return
+        self.run_worker(
+            cast(Any, partial(self._remove, self._found)), group="prune", exclusive=True, exit_on_error=False
+        )
+
+    def action_leave(self) -> None:
+        """Stop what goes on, or close."""
+        if self._going:
+            self._stop = True
+        else:
+            self.dismiss(self._changed)
+
+    def _wanted(self) -> Pruning:
+        """What is typed. Raises AgentevalError."""
+        from agenteval_tui.history.pruning import Pruning
+        from agenteval_tui.text.identity import now_ms
+
+        values = self.query_one(Form).values()
+        age, keep = values["age"].strip(), values["keep"].strip()
+        before = moment(age, now_ms()) if age else None
+        if age and before is None:
+            raise AgentevalError(f"{age!r} is neither an age nor a day", mend="such as 90d, 2w, 6mo, 1y, or 2026-08-01")
+        if keep and not (keep.isascii() and keep.isdigit() and len(keep) < 10):
+            raise AgentevalError("how many runs of each test to keep is a whole number")
+        return Pruning(before, int(keep) if keep else None)
+
+    def _look(self) -> None:
+        self._error = self._found = None
+        try:
+            wanted = self._wanted()
+        except AgentevalError as error:
+            self._error = error
+            self._retell()
+            return
+        self._retell()
+        self.run_worker(cast(Any, partial(self._read, wanted)), group="look", exclusive=True, exit_on_error=False)
+
+    async def _read(self, wanted: Pruning) -> None:
+        from agenteval_tui.history.pruning import prunable
+
+        try:
+            self._found = await asyncio.to_thread(prunable, self.agenteval.session.store, wanted)
+        except AgentevalError as error:
+            self._error = error
+        self._retell()
+
+    async def _remove(self, found: Prunable) -> None:
+        from agenteval_tui.history.pruning import prune
+
+        def tell(at: int, of: int) -> bool:
+            self._going = f"Removing: {at:,} of {of:,} runs"
+            self.app.call_from_thread(self._retell)
+            return self._stop
+
+        self._going, self._stop = "Removing …", False
+        self._retell()
+        try:
+            done = await asyncio.to_thread(prune, self.agenteval.session.store, found, tell)
+        except AgentevalError as error:
+            self._error, self._going = error, ""
+            self._retell()
+            return
+        self._going, self._changed = "", True
+        self.agenteval.say(
+            f"Removed {count(done.runs, 'run')} and {count(done.executions, 'execution')}. The file keeps"
+            f" {done.free_bytes / 1e6:,.1f} MB for new ones; agenteval db vacuum gives them back to the disk."
+        )
+        self.dismiss(True)
+
+    def _retell(self) -> None:
+        if self.is_attached:
+            self.query_one("#said", LineBlock).show(self._said)
+            self.query_one("#foot", LineBlock).show(self._foot)
+
+    def _said(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        if self._going:
+            return [(), ((self._going, "running"),)]
+        found = self._found
+        if found is None:
+            return [(), (("Looking what would go …", "dim"),)]
+        lines: list[Line] = [()]
+        if not found.runs and not found.executions:
+            lines.append(((f"Nothing of {count(found.of_runs, 'run')} would go.", ""),))
+        else:
+            lines += paragraph(
+                f"{len(found.runs):,} of {count(found.of_runs, 'run')} and {found.executions:,} of"
+                f" {count(found.of_executions, 'execution')} would go, about {found.bytes / 1e6:,.1f} MB.",
+                width,
+                "bold",
+            )
+        lines += [
+            ((f"  stays: {count(number, 'run')}, {STAYS.get(why, why)}", "dim"),) for why, number in found.kept.items()
+        ]
+        return lines
+
+    def _foot(self, width: int) -> list[Line]:
+        cells: list[tuple[str, Any]] = []
+        sure = bool(self._found and (self._found.runs or self._found.executions))
+        keys = [("esc", "stop")] if self._going else [("↑ ↓", "field"), ("esc", "close")]
+        if sure and not self._going:
+            keys.insert(0, ("enter", "remove them for good" if self._sure else "remove…"))
+        for key, what in keys:
+            cells += [(key, "bold accent"), (f" {what}   ", "failed" if self._sure and key == "enter" else "")]
+        return [(), fit(cells, width)]
