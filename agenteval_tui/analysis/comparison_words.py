@@ -78,14 +78,14 @@ def said_of_test(one: Overall) -> str:
 
 
 def said_of_power(one: Overall) -> str:
-    """What drop so many could have shown: `so many show a drop of 20 points or more, four times in five`."""
+    """What drop so many could have shown: `14 pairs show a drop of 20 points or more four times in five`."""
     if one.rate is None:
         return ""
     what = counted_as(one)
     if one.detectable is None:
         return f"{what} could not have shown any drop"
-    few = "" if one.p_value is not None and one.p_value <= 0.05 else "n is too small to tell smaller ones: "
-    return f"{few}{what} show a drop of {100 * one.detectable:.0f} points or more, four times in five"
+    few = "" if one.p_value is not None and one.p_value <= 0.05 else ", and are too few to tell a smaller one"
+    return f"{what} show a drop of {100 * one.detectable:.0f} points or more four times in five{few}"
 
 
 def short_power(one: Overall) -> str:

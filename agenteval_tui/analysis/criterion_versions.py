@@ -138,7 +138,8 @@ def compare_versions(
             own = [one for one in labels if one.run_id == run_id]
             answers = stored_answers([spec], transcript, variables[run_id], replies.get(run_id, ()), own)
             said = compile_criterion(spec).check(transcript, variables[run_id], explain=False, replies=answers)
-            sides[number].append(replace(run, status=str(said.outcome), score=said.score))
+            # The same output under both: each run is a case of its own, and no repetition of another.
+            sides[number].append(replace(run, row=run.rowid, status=str(said.outcome), score=said.score))
             results[number][run.rowid] = [ComparedCriterion(run.rowid, spec.hash, name, str(said.outcome), said.score)]
     made = [
         Side("version", f"{name} {spec.hash[:8]}", spec.hash, tuple(runs_), (), 0)

@@ -42,7 +42,7 @@ def exit_code(
     return FAILED if failed else INFRASTRUCTURE if errors else PASSED
 
 
-def read_rate(text: str) -> float:
+def read_rate(text: str, where: str = "--fail-under") -> float:
     """A rate as people write it: `0.8`, `80%`. Raises `AgentevalError`."""
     number = text.strip().removesuffix("%")
     try:
@@ -50,7 +50,8 @@ def read_rate(text: str) -> float:
     except ValueError:
         rate = -1.0
     if not 0 <= rate <= 1:
-        raise AgentevalError(f"{text!r} is no pass rate", where="--fail-under", mend="write 0.8 or 80%")
+        what = "no pass rate" if where == "--fail-under" else "no share of the runs"
+        raise AgentevalError(f"{text!r} is {what}", where=where, mend="write 0.8 or 80%")
     return rate
 
 

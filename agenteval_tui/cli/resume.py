@@ -57,7 +57,7 @@ def resume(
             from agenteval_tui.cli.run_here import execute_plan
 
             done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
-            return report(invocation, store, done, reports, limits.gate)
+            return report(invocation, store, done, reports, limits.gate, limits.baseline)
         from agenteval_tui import places
         from agenteval_tui.cli.run_apart import begin, say_detached, watch_to_end
         from agenteval_tui.runs.client import ExecutionRequest
@@ -75,7 +75,9 @@ def resume(
             say_detached(invocation.out, live, len(plan.runs))
             return 0
         watched = watch_to_end(invocation, store, live, quiet=reports.on_stdout)
-        return INTERRUPTED if watched is None else report(invocation, store, watched, reports, limits.gate)
+        if watched is None:
+            return INTERRUPTED
+        return report(invocation, store, watched, reports, limits.gate, limits.baseline)
 
 
 def _planned(

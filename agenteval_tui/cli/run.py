@@ -103,6 +103,7 @@ def _go(
     plan = plan_of(store, loaded, options)
     if only_plan:
         return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
+    limits.baseline.check_baselines(store, [(run.suite_key, run.ref.test) for run in plan.runs])
     plan = permitted(invocation, plan)
     if invocation.out.is_terminal and not reports.on_stdout:
         from agenteval_tui.cli.plan_lines import heading
@@ -113,7 +114,7 @@ def _go(
         from agenteval_tui.cli.run_end import report
 
         done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
-        return report(invocation, store, done, reports, limits.gate)
+        return report(invocation, store, done, reports, limits.gate, limits.baseline)
     from agenteval_tui import places
     from agenteval_tui.cli.run_apart import begin, say_detached, watch_to_end
     from agenteval_tui.cli.run_end import report
@@ -131,7 +132,7 @@ def _go(
     watched = watch_to_end(invocation, store, live, quiet=reports.on_stdout)
     if watched is None:
         return INTERRUPTED
-    return report(invocation, store, watched, reports, limits.gate)
+    return report(invocation, store, watched, reports, limits.gate, limits.baseline)
 
 
 def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: bool) -> int:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval_tui.cli.exits import INTERRUPTED, exit_code
+from agenteval_tui.cli.exits import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.regressions import Against
+    from agenteval_tui.cli.gate_options import BaselineOptions
     from agenteval_tui.cli.invocation import Invocation
     from agenteval_tui.cli.reports import Reports
     from agenteval_tui.cli.run_progress import RunProgress
@@ -26,15 +28,24 @@ TestLines = Mapping[tuple[str, str], tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An execution that has ended: its row, how many runs ended how, the mean pass rate; `interrupted`: from here."""
+    """An execution that has ended: its row, how many runs ended how, the mean pass rate; `interrupted`: from here.
+
+    Counts and rate are of the runs that gate: what is in quarantine is left out. `all_left_out`: no run gates.
+    """
 
     execution: ExecutionRow
     counts: dict[str, int]
     pass_rate: float | None
     interrupted: bool
+    all_left_out: bool = False
+    against: Against | None = None
+    """The comparison with the baseline; None: there is none."""
 
-    def code(self, gate: float | None = None) -> int:
-        """The exit code. Raises `AgentevalError` when the execution broke off, or its process died."""
+    def code(self, gate: float | None = None, *, gated: bool = False) -> int:
+        """The exit code. `gated`: other gates decide what failed.
+
+        Raises `AgentevalError` when the execution broke off, or its process died.
+        """
         row = self.execution
         if self.interrupted:
             return INTERRUPTED
@@ -44,7 +55,10 @@ class Done:
             )
         if row.status in ("interrupted", "running"):
             raise InfrastructureError("the execution's process died", mend=_resume(row))
-        return exit_code(self.counts, self.pass_rate, gate, status=row.status)
+        # Where nothing is left that gates, no rate can be too low: else it would be an error that there is none.
+        if gated and gate is None:
+            gate = 0.0
+        return exit_code(self.counts, self.pass_rate, None if self.all_left_out else gate, status=row.status)
 
 
 def _resume(row: ExecutionRow) -> str:
@@ -54,6 +68,7 @@ def _resume(row: ExecutionRow) -> str:
 def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> Done:
     """Print the last lines of an execution that has ended, and say how it did."""
     from agenteval_tui.analysis.summary import execution_stats
+    from agenteval_tui.cli.quarantine_lines import gating_of, print_left_out
 
     progress.close()
     try:
@@ -69,15 +84,59 @@ def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *
     runs = store.runs_of_execution(row.id)
     overall = execution_stats(runs)["overall"]
     print_summary(out, store, row, runs, overall, errors=progress.errors(), retries=progress.retries)
-    return Done(row, counts_of(row), overall["pass_rate"], interrupted)
+    gate = gating_of(store, runs)
+    if gate is not None:
+        print_left_out(out, gate.left_out)
+    against = _against(out, store, row)
+    if gate is None:
+        return Done(row, counts_of(row), overall["pass_rate"], interrupted, against=against)
+    return Done(row, gate.counts, gate.pass_rate, interrupted, all_left_out=not gate.runs, against=against)
 
 
-def report(invocation: Invocation, store: Store, done: Done, reports: Reports, gate: float | None) -> int:
-    """Write the reports, tell GitHub if it is there; gives the exit code."""
+def _against(out: Output, store: Store, row: ExecutionRow) -> Against | None:
+    """Compare it with the baseline by itself, and say what regressed."""
+    from agenteval_tui.analysis.regressions import against_baseline
+    from agenteval_tui.cli.baseline_lines import print_against
+
+    found = against_baseline(store, row)
+    if found is not None:
+        print_against(out, found)
+    return found
+
+
+def report(
+    invocation: Invocation,
+    store: Store,
+    done: Done,
+    reports: Reports,
+    gate: float | None,
+    baseline: BaselineOptions | None = None,
+) -> int:
+    """Write the reports, tell GitHub if it is there, and measure it against the gates; gives the exit code.
+
+    The baseline is set last: whatever is written before is against the one that was.
+    """
     reports.write(invocation, store, done.execution)
     if os.environ.get("GITHUB_ACTIONS"):
         tell_github(invocation, store, done.execution)
-    return done.code(gate)
+    if baseline is None or not baseline.first:
+        return done.code(gate)
+    # stdout may be one JSON document.
+    return measured(invocation.err if reports.on_stdout else invocation.out, store, done, gate, baseline)
+
+
+def measured(out: Output, store: Store, done: Done, gate: float | None, baseline: BaselineOptions) -> int:
+    """The exit code with the gates against the baseline; prints what they say, and sets the baseline on success."""
+    from agenteval_tui.cli.baseline_lines import print_gates, print_whole, set_it
+
+    if baseline.whole:
+        print_whole(out, store, done.against)
+    code = done.code(gate, gated=baseline.gated)
+    if baseline.gated and code != INTERRUPTED and not print_gates(out, done.against, baseline.gates):
+        code = FAILED
+    if baseline.set_it:
+        set_it(out, store, done.execution, success=code == 0)
+    return code
 
 
 def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from agenteval_tui.cli.exits import read_rate, read_seconds
+from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.reports import Reports
 from agenteval_tui.text.problems import AgentevalError
 
@@ -19,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def limit_options(function: F) -> F:
-    """`--concurrency`, the limits, `--fail-under`, `--detach`, and where agents run."""
+    """`--concurrency`, the limits, the gates, `--detach`, and where agents run."""
     options = (
         click.option("--concurrency", type=click.IntRange(1), metavar="N", help="Runs at the same time."),
         click.option(
@@ -45,15 +46,18 @@ def limit_options(function: F) -> F:
             "--detach", is_flag=True, help="Start it in the background, print its id and end; see `agenteval attach`."
         ),
     )  # fmt: skip
-    for option in reversed(options):
+    for option in reversed(options[5:]):
+        function = option(function)
+    function = gate_options(function)
+    for option in reversed(options[:5]):
         function = option(function)
     return function
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of an execution, None where there is none, the gate that its pass rate must reach, and where it runs
-    ("": as before, else on this machine)."""
+    """The limits of an execution, None where there is none, the gate that its pass rate must reach, where it runs
+    ("": as before, else on this machine), and what the baseline is for."""
 
     concurrency: int | None
     max_cost: float | None
@@ -63,11 +67,13 @@ class Limits:
     detach: bool
     executor: str = ""
     scheduler: str = ""
+    baseline: BaselineOptions = field(default_factory=BaselineOptions)
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> Limits:
         """Those among a command's options, which are taken out of them. Raises `AgentevalError`."""
         given, gate = options.pop("max_time"), options.pop("fail_under")
+        baseline = BaselineOptions.taken(options)
         return cls(
             options.pop("concurrency"),
             options.pop("max_cost"),
@@ -76,6 +82,7 @@ class Limits:
             read_rate(gate) if gate is not None else None,
             options.pop("detach"),
             *_executor(options.pop("executor"), options.pop("scheduler")),
+            baseline=baseline,
         )
 
     def check(self, reports: Reports) -> None:
@@ -92,6 +99,7 @@ class Limits:
                 "--detach ends before there is a pass rate for --fail-under",
                 mend="give --fail-under to `agenteval attach`, or leave out --detach",
             )
+        self.baseline.check_detached()
 
 
 def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:

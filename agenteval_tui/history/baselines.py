@@ -84,6 +84,11 @@ def baselines(store: Store) -> list[Baseline]:
     return store.read(read_all)
 
 
+def any_set(store: Store) -> bool:
+    """Whether there is a baseline at all."""
+    return bool(store.read(lambda c: c.execute("SELECT EXISTS (SELECT 1 FROM baselines)").fetchone()[0]))
+
+
 def baselines_of(store: Store, tests: Iterable[TestKey]) -> dict[TestKey, Baseline]:
     """The baselines of these tests; tests without one are left out."""
     wanted = set(tests)

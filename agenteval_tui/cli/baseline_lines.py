@@ -1,0 +1,87 @@
+"""An execution against its baseline, as the last lines of a run: what regressed, how sure that is, the gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agenteval_tui.cli.output import Output, moment, plural
+from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.comparison_model import TestChange
+    from agenteval_tui.analysis.regressions import Against, Gates
+    from agenteval_tui.history.rows import ExecutionRow
+    from agenteval_tui.history.store import Store
+
+_MOST = 10
+_ATTRIBUTED = 100
+
+
+def print_against(out: Output, found: Against) -> None:
+    """What changed since the baseline: counts, the tests that regressed, the pass rate with interval and test."""
+    from agenteval_tui.analysis.comparison_words import said_of_counts, said_of_rate, said_of_test, short_power
+    from agenteval_tui.analysis.regressions import said_of_regression
+
+    since = moment(found.shown.a.started_ms)
+    out.line("against the baseline", (f" of {since}: ", "dim"), said_of_counts(found.shown))
+    quarantined = [one for one in found.shown.in_state("regression") if one.quarantine]
+    listed: list[tuple[str, TestChange]] = [("✗ regressed: ", one) for one in found.regressed]
+    for said, one in listed[:_MOST]:
+        out.line((said, "bad"), one_line(said_of_regression(one), 200))
+    if len(listed) > _MOST:
+        out.line((f"✗ and {plural(len(listed) - _MOST, 'regression')} more", "bad"))
+    for one in found.by_chance[:_MOST]:
+        out.line(("~ fell, within chance: ", "warn"), one_line(said_of_regression(one), 200))
+    for one in quarantined[:_MOST]:
+        out.line(("~ fell, in quarantine: ", "warn"), one_line(said_of_regression(one), 200))
+    whole = found.gating.overall
+    if whole.rate is not None:
+        parts = "; ".join(part for part in (said_of_test(whole), short_power(whole)) if part)
+        out.line(f"pass rate {said_of_rate(whole)}", (f"  {parts}", "dim"))
+    if found.undecided:
+        out.line((f"{plural(found.undecided, 'test')} ended in errors and can't be compared", "warn"))
+    if found.without_baseline:
+        out.line((f"{plural(found.without_baseline, 'test')} without a baseline", "dim"))
+
+
+def print_whole(out: Output, store: Store, found: Against | None) -> None:
+    """The whole comparison, with who changed what."""
+    if found is None:
+        out.line("no test of this execution has a baseline; agenteval baseline set EXECUTION sets one")
+        return
+    from agenteval_tui.analysis.attribution import attribute
+    from agenteval_tui.cli.compare_lines import print_comparison
+
+    flipped = [one for one in found.shown.tests if one.pairs][:_ATTRIBUTED]
+    out.line()
+    print_comparison(out, found.shown, {one.key: attribute(store, one.pairs) for one in flipped})
+
+
+def print_gates(out: Output, found: Against | None, gates: Gates) -> bool:
+    """Whether the gates are reached, in words; gives the answer. Without a baseline there is nothing to miss."""
+    if found is None:
+        out.line(("gates: ", "bold"), "there is no baseline yet, nothing to measure against")
+        return True
+    missed = found.missed(gates)
+    for said in missed:
+        out.line(("gate not reached: ", "bad"), one_line(said, 600))
+    if not missed:
+        out.line(("gates reached", "good"))
+    certainty = found.certainty(gates)
+    if certainty:
+        out.line((f"  {certainty}", "dim"))
+    return not missed
+
+
+def set_it(out: Output, store: Store, execution: ExecutionRow, *, success: bool) -> None:
+    """Make a successful execution the baseline of its tests, and say so."""
+    if not success:
+        out.line(("the baseline stays as it is: ", "warn"), "it is set after a success only")
+        return
+    from agenteval_tui.history.baselines import set_baseline
+    from agenteval_tui.history.people import person
+
+    made = set_baseline(store, execution.id, who=person())
+    out.line(("baseline set ", "good"), f"for {plural(len(made.tests), 'test')}: execution {execution.id[:10]}")
+    if made.left_out:
+        out.line((f"{plural(len(made.left_out), 'test')} had only errors and kept what they had", "warn"))

@@ -1,0 +1,142 @@
+"""A comparison as lines of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.comparison_model import ORDER
+from agenteval_tui.analysis.comparison_words import (
+    fraction,
+    points,
+    said_of_counts,
+    said_of_power,
+    said_of_rate,
+    said_of_test,
+    score_of,
+    section,
+    version,
+)
+from agenteval_tui.cli.output import Output, Style, dollars, duration, moment
+from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.attribution import Attributed
+    from agenteval_tui.analysis.comparison_model import (
+        Comparison,
+        CriterionChange,
+        Overall,
+        Side,
+        State,
+        TestChange,
+        TestKey,
+    )
+
+_MOST = 100  # tests of a section
+_SIGNS: dict[str, tuple[str, Style]] = {
+    "regression": ("✗", "bad"),
+    "improvement": ("✓", "good"),
+    "score": ("±", ""),
+    "criteria": ("·", "dim"),
+    "undecided": ("!", "broken"),
+    "added": ("+", "good"),
+    "removed": ("-", "bad"),
+    "same": ("=", "dim"),
+}
+
+
+def print_comparison(
+    out: Output,
+    found: Comparison,
+    attributed: Mapping[TestKey, Attributed | None] | None = None,
+    *,
+    everything: bool = False,
+) -> None:
+    """Both sides, all tests together, then what changed; regressions first."""
+    out.line(*_side(found.a), ("  →  ", "bold"), *_side(found.b))
+    print_overall(out, found.overall)
+    for note in found.notes:
+        out.line(("note: ", "warn"), one_line(note, 400))
+    out.line(said_of_counts(found))
+    for state in ORDER:
+        listed = found.in_state(state)
+        if listed and (state != "same" or everything):
+            _section(out, state, listed, attributed or {})
+
+
+def _side(side: Side) -> list[str | tuple[str, Style]]:
+    when = moment(side.started_ms or None)
+    return [(one_line(side.name, 60), "bold"), (f" {when}" if when else "", "dim")]
+
+
+def print_overall(out: Output, one: Overall) -> None:
+    """The pass rate with interval, test and power, then what was measured."""
+    style: Style = ""
+    if one.rate is not None and abs(one.rate.difference) > 1e-9:
+        style = "good" if one.rate.difference > 0 else "bad"
+    out.line("pass rate ", (said_of_rate(one), style))
+    for said in (said_of_test(one), said_of_power(one)):
+        if said:
+            out.line((f"  {said}", "dim"))
+    measured = []
+    for name, measure, shown in (
+        ("score", one.score, lambda value: f"{value:.3f}"),
+        ("time", one.latency_ms, duration),
+        ("tokens", one.tokens, lambda value: f"{value:,.0f}"),
+        ("cost", one.cost, dollars),
+    ):
+        if measure is not None and (abs(measure.difference) > 1e-12 or name == "score"):
+            measured.append(f"{name} {shown(measure.was)} to {shown(measure.now)}")
+    if measured:
+        out.line((f"  mean of a run: {', '.join(measured)}", "dim"))
+    if one.left_out:
+        out.line((f"  {one.left_out:,} cases were decided on one side only, and are left out", "dim"))
+
+
+def _section(
+    out: Output, state: State, listed: list[TestChange], attributed: Mapping[TestKey, Attributed | None]
+) -> None:
+    out.line()
+    out.line((section(state, len(listed)), "bold"))
+    for one in listed[:_MOST]:
+        _test(out, one, attributed)
+    if len(listed) > _MOST:
+        out.line((f"  and {len(listed) - _MOST} more: --json has all of them", "dim"))
+
+
+def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed | None]) -> None:
+    sign, style = _SIGNS[one.state]
+    figures = f"{fraction(one.was)} → {fraction(one.now)}"
+    if one.state == "score":
+        figures = f"score {score_of(one.was)} → {score_of(one.now)}"
+    more = [f"{points(one.difference)} points"] if one.difference else []
+    more += ["in quarantine"] if one.quarantine else []
+    out.line(
+        (f"{sign} ", style), one_line(one.label, 60), f"  {figures}", (f"  {', '.join(more)}" if more else "", "dim")
+    )
+    found = attributed.get(one.key)
+    if found is not None:
+        out.line(("    who changed it: ", "dim"), (found.who, "bold"), (f"  {one_line(found.reason, 300)}", "dim"))
+        if found.divergence:
+            out.line((f"    first divergence: {one_line(found.divergence, 300)}", "dim"))
+    for criterion in one.criteria:
+        if criterion.state not in ("same", "undecided") or criterion.edited:
+            _criterion(out, one, criterion, found)
+    if one.pair is not None and one.pair[0] != one.pair[1] and one.state in ("regression", "improvement"):
+        out.line((f"    agenteval show {one.pair[1]} --diff {one.pair[0]}", "dim"))
+
+
+def _criterion(out: Output, test: TestChange, one: CriterionChange, found: Attributed | None) -> None:
+    if test.state in ("added", "removed"):
+        return
+    sign, style = _SIGNS[one.state]
+    figures = f"{fraction(one.was)} → {fraction(one.now)}"
+    if one.state == "score":
+        figures = f"score {score_of(one.was)} → {score_of(one.now)}"
+    parts = [f"criterion {one.state}"] if one.state in ("added", "removed") else [figures]
+    if one.edited:
+        parts.append(f"config changed {version(one.versions_was[-1])} → {version(one.versions_now[-1])}")
+    mine = found.by_criterion.get(one.name) if found is not None else None
+    if mine is not None and len(found.by_criterion if found is not None else ()) > 1:
+        parts.append(mine.who)
+    out.line((f"    {sign} ", style), one_line(one.name, 60), (f"  {', '.join(parts)}", "dim"))

@@ -1,0 +1,105 @@
+"""The options that measure an execution against the baseline of its tests, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from agenteval_tui.cli.exits import read_rate
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.regressions import Gates
+    from agenteval_tui.history.store import Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def gate_options(function: F) -> F:
+    """`--baseline --no-regressions --max-drop --set-baseline`."""
+    options = (
+        click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
+        click.option(
+            "--no-regressions", is_flag=True, help="Exit code 1 only when a test passes less often than its baseline."
+        ),
+        click.option(
+            "--max-drop", metavar="RATE",
+            help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
+        ),
+        click.option(
+            "--set-baseline", is_flag=True, help="Where this ends with exit code 0, make it the baseline of its tests."
+        ),
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineOptions:
+    """What was asked for: `whole`: the whole comparison is printed; the gates; `set_it`: on success."""
+
+    whole: bool = False
+    no_regressions: bool = False
+    max_drop: float | None = None
+    set_it: bool = False
+
+    @classmethod
+    def taken(cls, options: dict[str, Any]) -> BaselineOptions:
+        """Those among a command's options, which are taken out of them. Raises `AgentevalError`."""
+        drop = options.pop("max_drop")
+        return cls(
+            options.pop("baseline"),
+            options.pop("no_regressions"),
+            read_rate(drop, "--max-drop") if drop is not None else None,
+            options.pop("set_baseline"),
+        )
+
+    @property
+    def gated(self) -> bool:
+        """Whether the exit code hangs on the baseline."""
+        return self.no_regressions or self.max_drop is not None
+
+    @property
+    def gates(self) -> Gates:
+        """The gates, for `analysis.regressions`."""
+        from agenteval_tui.analysis.regressions import Gates
+
+        return Gates(self.no_regressions, self.max_drop)
+
+    @property
+    def first(self) -> str:
+        """The first of the options that was given; "" for none."""
+        given = (
+            ("--no-regressions", self.no_regressions),
+            ("--max-drop", self.max_drop is not None),
+            ("--set-baseline", self.set_it),
+            ("--baseline", self.whole),
+        )
+        return next((name for name, there in given if there), "")
+
+    def check_detached(self) -> None:
+        """Raise `AgentevalError` where something was asked for that `--detach` can't do."""
+        if self.first:
+            raise AgentevalError(
+                f"--detach ends before there is anything for {self.first}",
+                mend=f"give {self.first} to `agenteval attach`, or leave out --detach",
+            )
+
+    def check_baselines(self, store: Store, tests: list[tuple[str, str]]) -> None:
+        """Raise `AgentevalError` before anything runs when a gate has nothing to measure against.
+
+        With `--set-baseline` that is the first time, and the baseline is what comes out.
+        """
+        if not self.gated or self.set_it or not tests:
+            return
+        from agenteval_tui.analysis.regressions import tests_without_baseline
+
+        if len(tests_without_baseline(store, tests)) == len(set(tests)):
+            raise AgentevalError(
+                f"{self.first} has nothing to measure against: none of these tests has a baseline",
+                mend="set one with `agenteval baseline set EXECUTION`, or give --set-baseline too",
+            )

@@ -1,0 +1,97 @@
+"""A comparison as Markdown: what a review or a report shows of it. Nothing that was said elsewhere can act in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.comparison_words import (
+    fraction,
+    points,
+    said_of_counts,
+    said_of_power,
+    said_of_rate,
+    said_of_test,
+    score_of,
+    section,
+    share,
+)
+from agenteval_tui.exchange.report_figures import dollars, seconds
+from agenteval_tui.grading.explain import escape_markdown
+from agenteval_tui.text.display import one_line
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.attribution import Attributed
+    from agenteval_tui.analysis.comparison_model import Comparison, Measure, Overall, State, TestChange, TestKey
+
+MOST = 50
+_SHOWN: tuple[State, ...] = ("regression", "improvement", "score", "undecided", "added", "removed")
+
+
+def comparison_md(found: Comparison, attributed: Mapping[TestKey, Attributed | None] | None = None) -> str:
+    """Both sides, the figures as a table, and what changed; regressions first."""
+    lines = [
+        f"## Comparison: {_text(found.a.name)} → {_text(found.b.name)}",
+        "",
+        *figures_table(found.overall),
+        "",
+        _text(conclusion(found)),
+        "",
+    ]
+    for state in _SHOWN:
+        listed = [one for one in found.tests if one.state == state]
+        if listed:
+            lines += [f"### {_text(section(state, len(listed)))}", "", *tests_table(listed, attributed or {}), ""]
+    return "\n".join(lines)
+
+
+def conclusion(found: Comparison) -> str:
+    """What the numbers say, and how sure they are."""
+    one = found.overall
+    said = [f"{said_of_counts(found)}.", f"Pass rate {said_of_rate(one)}."]
+    said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
+    return " ".join(said)
+
+
+def figures_table(one: Overall) -> list[str]:
+    """metric | baseline | now | change, of the means over what both sides have."""
+    lines = ["| Metric | Baseline | Now | Change |", "|--------|----------|-----|--------|"]
+    if one.rate is not None:
+        lines.append(
+            f"| Pass rate | {share(one.rate.was)} | {share(one.rate.now)} | {points(one.rate.difference)} points |"
+        )
+    if one.score is not None:
+        lines.append(f"| Score | {one.score.was:.3f} | {one.score.now:.3f} | {one.score.difference:+.3f} |")
+    if one.latency_ms is not None:
+        lines.append(_row("Latency (mean)", one.latency_ms, seconds(one.latency_ms.was), seconds(one.latency_ms.now)))
+    if one.tokens is not None:
+        lines.append(_row("Tokens/run (mean)", one.tokens, f"{one.tokens.was:,.0f}", f"{one.tokens.now:,.0f}"))
+    if one.cost is not None:
+        lines.append(_row("Cost/run (mean)", one.cost, dollars(one.cost.was), dollars(one.cost.now)))
+    return lines
+
+
+def tests_table(listed: Iterable[TestChange], attributed: Mapping[TestKey, Attributed | None]) -> list[str]:
+    """A line each test: was, now, who changed it, where it parts."""
+    tests = list(listed)
+    lines = ["| Test | Was | Now | Who changed it | First divergence |", "|---|---|---|---|---|"]
+    for one in tests[:MOST]:
+        was, now = (
+            (score_of(one.was), score_of(one.now)) if one.state == "score" else (fraction(one.was), fraction(one.now))
+        )
+        found = attributed.get(one.key)
+        who = "in quarantine" if one.quarantine else (found.who if found is not None else "")
+        parts = found.divergence if found is not None else ""
+        lines.append(f"| {_text(one.label)} | {was} | {now} | {_text(who)} | {_text(parts)} |")
+    if len(tests) > MOST:
+        lines += ["", f"{len(tests) - MOST} more are not listed here."]
+    return lines
+
+
+def _row(name: str, measure: Measure, was: str, now: str) -> str:
+    change = f"{measure.difference / measure.was:+.0%}" if measure.was else ("0 %" if not measure.now else "new")
+    return f"| {name} | {was} | {now} | {change} |"
+
+
+def _text(text: str) -> str:
+    return escape_markdown(one_line(text, 1_000))
