@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
 from agenteval_tui.analysis.lint_conversations import conversation_problems, template_nodes
+from agenteval_tui.analysis.lint_cut import cut_problems
 from agenteval_tui.analysis.lint_datasets import Datasets
 from agenteval_tui.analysis.lint_respondents import respondent_problems
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
@@ -54,6 +55,7 @@ def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> 
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
         for test in suite.tests:
             problems.extend(_test(loaded, suite, test, user_agents, datasets))
+    problems.extend(cut_problems(loaded, loaded.root))
     # What is wrong in a dataset comes behind the suite's own.
     files = {str(loaded.path): 0}
     for problem in problems:
@@ -72,6 +74,7 @@ def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentC
     test = next((one for one in loaded.suite.tests if loaded.test_nodes.get(one.id.casefold()) is node), None)
     if test is not None:
         problems.extend(_test(loaded, loaded.suite, test, user_agents, Datasets(loaded)))
+    problems.extend(cut_problems(loaded, node))
     return problems
 
 
