@@ -181,6 +181,27 @@ class DifferenceScreen(FrameScreen):
         if self._compared is not None:
             self.agenteval.show_divergence(self._compared.left.id)
 
+    def action_raw(self) -> None:
+        """The difference as JSON."""
+        from agenteval_tui.exchange.difference_json import difference_document
+        from agenteval_tui.tui.presenters.json_document import parts_of
+        from agenteval_tui.tui.screens.raw_json import RawJsonScreen
+
+        found = self._compared
+        if found is None:
+            return
+        said = f"agenteval show {one_line(found.left.id)} --diff {one_line(found.right.id)} --json"
+
+        def show(parts: list[tuple[str, object]]) -> None:
+            if self.is_current:
+                self.app.push_screen(RawJsonScreen("The difference as JSON", parts, said))
+
+        self.ask(
+            lambda: parts_of(difference_document(found.left, found.right, found.alignment), "steps"),
+            show,
+            group="raw",
+        )
+
     def action_fold(self) -> None:
         self.query_one("#difference", DifferenceView).toggle_fold()
 

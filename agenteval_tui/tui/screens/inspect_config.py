@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DRAW_SECONDS = 0.05
 PRELOAD_SECONDS = 0.02
+PAINT_SECONDS = 0.5
 KEEP_SECONDS = 0.5
 
 T = TypeVar("T")
@@ -39,6 +40,8 @@ class InspectConfig(InspectPanes):
         self._saved_text = ""
         self._busy: asyncio.Future[Any] | None = None
         self._assist = Assist()
+        self._painted = asyncio.Event()
+        self._painted.set()
 
     def _choose(self, number: int, config: str | None = None) -> None:
         """Show criterion `number`: its config (or its draft), what it looked at, its evidence. `config` becomes its
@@ -66,6 +69,8 @@ class InspectConfig(InspectPanes):
         known = draft is None and number < len(self._saved_results)
         self._result = self._saved_results[number] if known else None
         self._draw(keep_place=False)
+        self._painted = asyncio.Event()
+        self.call_after_refresh(self._painted.set)
         self._regrade(self._editor.text, first=not known)
 
     def _load(self, key: DraftKey, saved: str, text: str) -> None:
@@ -151,10 +156,21 @@ class InspectConfig(InspectPanes):
         if bench is None:
             return
         try:
+            if not first:
+                await self._shown()
             await self._judge_run(bench, self._criterion, text, first)
+            await self._shown()
             await self._count_impact(bench, self._criterion, text)
         except AgentevalError as error:
             self.agenteval.say_error(error)
+
+    async def _shown(self) -> None:
+        """Wait until what was opened is painted: work in threads would keep it from the screen."""
+        try:
+            await asyncio.wait_for(self._painted.wait(), PAINT_SECONDS)
+        except TimeoutError:
+            # Another screen lies over this one: nothing is painted here.
+            self._painted.set()
 
     async def _judge_run(self, bench: Workbench, number: int, text: str, first: bool) -> None:
         from agenteval_tui.grading.diagnose import diagnose

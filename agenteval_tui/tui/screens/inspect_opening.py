@@ -18,6 +18,7 @@ from agenteval_tui.tui.state import text
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
     from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.tui.presenters.transcript import TranscriptDocument
     from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
 
@@ -29,6 +30,7 @@ class Opened:
     results: tuple[CriterionResult, ...]
     around: Around
     facts: RunFacts
+    document: TranscriptDocument
 
 
 class InspectOpening(InspectConfig, InspectSearch):
@@ -90,10 +92,13 @@ class InspectOpening(InspectConfig, InspectSearch):
         session = self.agenteval.session
         known = self._around if run_id in self._around.runs and not runs else None
 
+        lay_out = self._view.lay_out
+
         def work() -> Opened:
             bench = session.workbench(run_id)
             around = known or runs_around(bench, list(runs))
-            return Opened(bench, bench.judge_all(), around, facts_of_run(bench.store, bench.run))
+            facts = facts_of_run(bench.store, bench.run)
+            return Opened(bench, bench.judge_all(), around, facts, lay_out(bench.transcript))
 
         def then(opened: Opened) -> None:
             self._opened(opened, criterion=criterion, edit=edit, config=config)
@@ -116,7 +121,7 @@ class InspectOpening(InspectConfig, InspectSearch):
         if bench.note:
             self.agenteval.say(bench.note)
         view = self._view
-        view.show_transcript(bench.transcript)
+        view.show_transcript(bench.transcript, document=opened.document)
         self._search_again()
         number = first_criterion(bench, opened.results, criterion)
         if config is not None and bench.criteria[number].name != criterion:

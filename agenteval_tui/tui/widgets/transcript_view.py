@@ -5,7 +5,7 @@ What is where is the presenter's business (`presenters/transcript.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -102,13 +102,25 @@ class TranscriptView(BlocksView, can_focus=True):
         if key is not None:
             self.post_message(self.Highlighted(self, self.cursor, key))
 
-    def show_transcript(self, transcript: Transcript, *, marks: Sequence[Mark] = ()) -> None:
-        """Show another transcript from its start; what was folded by hand in the one before is forgotten."""
+    def show_transcript(
+        self, transcript: Transcript, *, marks: Sequence[Mark] = (), document: TranscriptDocument | None = None
+    ) -> None:
+        """Show another transcript from its start; what was folded by hand in the one before is forgotten.
+
+        `document`: its lines, if somebody made them already, without marks (`lay_out`).
+        """
         self._transcript = transcript
         self._marks = marks
-        self._folds = {}
+        self._folds = {} if document is None else document.folds
         self._folded_all = False
-        self._reset()
+        made = document if document is not None and not self._raw and not marks else None
+        self._reset(made)
+
+    @property
+    def lay_out(self) -> Callable[[Transcript], TranscriptDocument]:
+        """What makes the lines of a transcript for this view; it may be called in a thread."""
+        width = self._width() or 80
+        return lambda transcript: TranscriptDocument(transcript, width=width)
 
     def update(self, transcript: Transcript) -> None:
         """Show a later state of the same transcript. Who looks at its end goes on looking at its end."""
@@ -226,8 +238,11 @@ class TranscriptView(BlocksView, can_focus=True):
 
     # Inside
 
-    def _reset(self) -> None:
-        self._document = None
+    def _reset(self, document: TranscriptDocument | None = None) -> None:
+        self._document = document
+        if document is not None:
+            document.set_width(self._width() or 80)
+            self.set_reactive(TranscriptView.cursor, 0 if document.blocks else -1)
         before = self.cursor
         self._resize_content()
         self._scroll(0)

@@ -1,0 +1,79 @@
+"""JSON as a very long page: parts with a name each, laid out when they are seen. No Textual here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agenteval_tui.tui.lines import Line, left
+from agenteval_tui.tui.presenters.arguments import Body, json_body, json_styles
+from agenteval_tui.tui.presenters.block_column import BlockColumn
+from agenteval_tui.tui.presenters.block_layout import Range
+from agenteval_tui.tui.presenters.transcript_blocks import Block, BlockKey
+
+LABEL = 12
+_NARROW = 46
+FOLDED = 40
+
+
+class JsonDocument(BlockColumn):
+    """Parts of a document, one below the other: (name, its value)."""
+
+    def __init__(self, parts: Sequence[tuple[str, Any]], width: int = 80, folds: dict[BlockKey, bool] | None = None):
+        self._parts = tuple(parts)
+        super().__init__({} if folds is None else folds, *self._columns(width))
+        self._replace(0, [self._block(number, name, value) for number, (name, value) in enumerate(self._parts)])
+
+    @staticmethod
+    def _block(number: int, name: str, value: Any) -> Block:
+        def make() -> Body:
+            return json_body(value)
+
+        # Only a guess at its height, made exact when it is seen.
+        lines = 2 + (len(value) if isinstance(value, Mapping | list) else 0)
+        return Block(("raw", number), name, "dim", "", FOLDED, (lines, lines * 30), make=make)
+
+    @staticmethod
+    def _columns(width: int) -> tuple[int, bool]:
+        heads = width < _NARROW
+        return max(width - (2 if heads else LABEL), 4), heads
+
+    def set_width(self, width: int) -> None:
+        """Lay out for another width."""
+        self._reshape(*self._columns(width))
+
+    def line(self, row: int) -> Line:
+        """Row `row`: the part's name, its text."""
+        spot = self.spot(row)
+        if spot is None:
+            return ()
+        block = self.blocks[spot.block]
+        if spot.row is None:
+            return ((block.label, "dim"),)
+        if self._heads:
+            return (("  ", ""), *spot.row.cells)
+        return ((left(block.label if spot.first else "", LABEL), "dim"), *spot.row.cells)
+
+    def ranges_in(self, block: int, start: int, end: int) -> Sequence[Range]:
+        """The colours of JSON."""
+        return [Range(*style) for style in json_styles(self.text(block), start, end)]
+
+    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
+        """The text (no names) from cell `first_cell` of row `first` to `last_cell` (-1: the end) of row `last`."""
+        margin = 2 if self._heads else LABEL
+        parts: list[str] = []
+        for row in range(first, min(last + 1, self.height)):
+            spot = self.spot(row)
+            if spot is None or spot.row is None or spot.row.fold:
+                continue
+            text = "".join(cell for cell, _ in spot.row.cells)
+            begin = max(first_cell - margin, 0) if row == first else 0
+            end = len(text) if row != last or last_cell < 0 else max(last_cell - margin, 0)
+            parts.append(text[begin:end] + ("" if row == last else " " if spot.row.soft else "\n"))
+        return "".join(parts)
+
+
+def parts_of(document: Mapping[str, Any], listed: str) -> list[tuple[str, Any]]:
+    """A document in parts: what stands beside its list `listed`, then each of the list's entries."""
+    head = {name: value for name, value in document.items() if name != listed}
+    return [("", head), *((f"[{number}]", value) for number, value in enumerate(document.get(listed, ())))]
