@@ -61,6 +61,18 @@ def _compare() -> FrameScreen:
     return CompareScreen()
 
 
+def _causes() -> FrameScreen:
+    from agenteval_tui.tui.screens.causes import CausesScreen
+
+    return CausesScreen()
+
+
+def _review() -> FrameScreen:
+    from agenteval_tui.tui.screens.review import ReviewScreen
+
+    return ReviewScreen()
+
+
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "suites": _suites,
     "editor": _editor,
@@ -69,6 +81,8 @@ FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "history": _history,
     "compare": _compare,
     "agents": _agents,
+    "causes": _causes,
+    "review": _review,
     "difference": _difference,
     "branches": _branches,
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.notices import Place
     from agenteval_tui.tui.presenters.run_rows import Expected
     from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
+    from agenteval_tui.tui.screens.causes import CausesScreen
     from agenteval_tui.tui.screens.compare import CompareScreen
     from agenteval_tui.tui.screens.difference import DifferenceScreen
     from agenteval_tui.tui.screens.divergence import DivergenceScreen
@@ -122,6 +123,15 @@ class Going(Outside):
         self.go("compare")
         screen: CompareScreen = self.get_screen("compare")  # type: ignore[assignment]
         screen.open(Sides(a, b, tuple(agents), tuple(variations)))
+
+    def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
+        """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
+        with nothing given, of the last execution."""
+        from agenteval_tui.tui.screens.causes import looking_at
+
+        self.go("causes")
+        screen: CausesScreen = self.get_screen("causes")  # type: ignore[assignment]
+        screen.open(looking_at(execution, suites, tests))
 
     def show_divergence(self, run_id: str) -> None:
         """Show where the repetitions of a run's test part."""

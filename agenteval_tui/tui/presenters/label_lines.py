@@ -19,7 +19,7 @@ RATING_WORDS = {1: "bad", 2: "more bad than good", 3: "undecided", 4: "good", 5:
 
 def rating_line(rating: int | None) -> Line:
     """`rating   1  2 [3] 4  5   undecided`."""
-    cells: list[Cell] = [("rating   ", "dim")]
+    cells: list[Cell] = [("rating       ", "dim")]
     for number in range(1, 6):
         chosen = number == rating
         cells.append((f"[{number}]" if chosen else f" {number} ", "bold accent" if chosen else ""))
@@ -28,7 +28,7 @@ def rating_line(rating: int | None) -> Line:
 
 def verdict_line(passed: bool | None, rating: int | None) -> Line:
     """`verdict  [✓ passed]  ✗ failed`; without one, what the rating says."""
-    cells: list[Cell] = [("verdict  ", "dim")]
+    cells: list[Cell] = [("verdict      ", "dim")]
     for value, name in ((True, "passed"), (False, "failed")):
         chosen = passed is value
         text = f"{glyph(name)} {name}"

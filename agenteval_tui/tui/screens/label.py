@@ -17,7 +17,7 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line, fit
-from agenteval_tui.tui.presenters.label_lines import RATING_WORDS, current_line, rating_line, verdict_line
+from agenteval_tui.tui.presenters.label_lines import current_line, rating_line, verdict_line
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -204,8 +204,6 @@ class LabelScreen(ModalScreen["Given | None"]):
         last = self._last()
         if last is not None:
             return [(), *current_line(last, width, now_ms())]
-        if self._rating is not None:
-            return [(), *paragraph(f"{self._rating}: {RATING_WORDS[self._rating]}.", width, "dim")]
         return [(), *paragraph("Nobody has labelled this yet.", width, "dim")]
 
     def _foot(self, width: int) -> list[Line]:

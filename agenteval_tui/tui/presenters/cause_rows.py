@@ -1,0 +1,152 @@
+"""Causes of failures as rows of a list, and one of them in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
+from agenteval_tui.tui.presenters.fact_lines import fact_lines
+from agenteval_tui.tui.presenters.figures import age, count, date, percent
+from agenteval_tui.tui.presenters.outcomes import glyph, mark
+from agenteval_tui.tui.presenters.paragraphs import labelled, paragraph, within
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.causes import CauseGroup, Causes
+    from agenteval_tui.analysis.triage import Standing
+    from agenteval_tui.grading.explain import Fact
+    from agenteval_tui.history.rows import RunRow
+
+WORDS = {"accept": "accepted", "fix": "to fix", "quarantine": "quarantine", "label": "labelled", "ignore": "ignored"}
+_TESTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """A cause, and what was decided about it."""
+
+    group: CauseGroup
+    standing: Standing | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody should decide about it."""
+        return self.group.trend != "gone" and (self.standing is None or not self.standing.holds)
+
+
+def rows_of(
+    causes: Causes, decided: Mapping[str, Standing], *, only_open: bool = False, words: str = ""
+) -> list[CauseRow]:
+    """The rows: what is open, worst first; then what was decided about; then what is gone."""
+    rows = [CauseRow(group, decided.get(group.cause.signature)) for group in causes.groups]
+    wanted = words.casefold().split()
+    rows = [row for row in rows if all(word in _text(row).casefold() for word in wanted)]
+    if only_open:
+        rows = [row for row in rows if row.is_open]
+    return sorted(rows, key=lambda row: (row.group.trend == "gone", not row.is_open))
+
+
+def _text(row: CauseRow) -> str:
+    note = row.standing.decision.note if row.standing is not None else ""
+    return " ".join(
+        (row.group.title, row.group.cause.id, note, *row.group.test_names, *(t for _, t in row.group.tests))
+    )
+
+
+class CauseRows:
+    """The list's source."""
+
+    def __init__(self, rows: Sequence[CauseRow]) -> None:
+        self.rows = tuple(rows)
+
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.rows)
+
+    def key(self, index: int) -> str:
+        """The cause's signature."""
+        return self.rows[index].group.cause.signature
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        """`   6 ✗ Looks it up: get_order was never called   3 tests  new  ignored`."""
+        row = self.rows[index]
+        group, standing = row.group, row.standing
+        gone = group.trend == "gone"
+        kind = "passed" if gone else "error" if group.cause.kind in ("agent", "error") else "failed"
+        dim = "dim" if gone or not row.is_open else ""
+        head: list[Cell] = [(right(str(group.before if gone else group.count), 5), dim or "bold"), (" ", "")]
+        head += [(glyph(kind), dim or kind), (" ", ""), (one_line(group.title, 300), dim)]
+        tail: list[Cell] = []
+        if standing is not None:
+            said = WORDS.get(standing.decision.decision, standing.decision.decision)
+            tail.append((f"  {said}", "dim") if standing.holds else (f"  {said}, open again", "review"))
+        if group.trend in ("new", "gone"):
+            tail.append((f"  {group.trend}", "bold failed" if group.trend == "new" else "passed"))
+        tests = len(group.tests)
+        tail.append((right(f"{tests}", 4) + (" test " if tests == 1 else " tests"), "dim"))
+        return spread(head, [*tail, (" ", "")], width)
+
+
+def cause_lines(
+    row: CauseRow,
+    width: int,
+    now: int,
+    example: RunRow | None = None,
+    facts: Sequence[Fact] = (),
+    number: int = 0,
+) -> list[Line]:
+    """One cause in full: what was decided, how much of it there is, its tests, and one of its runs explained."""
+    group = row.group
+    lines: list[Line] = [*paragraph(group.title, width, "bold"), ()]
+    if row.standing is not None:
+        lines += [*_decision(row.standing, width, now), ()]
+    tests = _tests(group)
+    if group.trend == "gone":
+        before = f"{count(group.before, 'run')} of {tests} had it before, none has it now"
+        lines += labelled("gone", before, width, style="passed")
+    else:
+        share = f"{group.count} of {count(group.ended, 'run')} of {tests}; {percent(group.share)} of the failures"
+        lines += labelled("runs", share, width)
+    since = f"since {date(group.since_ms)} ({age(group.since_ms, now)})" if group.since_ms else ""
+    if group.trend in ("new", "known"):
+        said = "not there before" if group.trend == "new" else f"{count(group.before, 'run')} had it before"
+        lines += labelled(group.trend, said + (f"; {since}" if since else ""), width)
+    elif since:
+        lines += labelled("seen", since, width)
+    versions = len(group.versions)
+    if versions > 1:
+        lines += labelled("criterion", f"{versions} versions of it fail like this", width)
+    if example is not None:
+        lines += [(), *_example(group, example, facts, number, width)]
+    return within(lines, width)
+
+
+def _decision(standing: Standing, width: int, now: int) -> list[Line]:
+    one = standing.decision
+    who = f" by {one_line(one.who, 40)}" if one.who else ""
+    until = f", until {date(one.until_ms)}" if one.until_ms else ""
+    style = "passed" if standing.holds else "review"
+    said = f"{standing.said} ({age(one.at_ms, now)}{who}{until})"
+    lines = labelled("decided", said, width, style=style)
+    return [*lines, *labelled("", one.note, width)] if one.note else lines
+
+
+def _tests(group: CauseGroup) -> str:
+    names = [one_line(test, 60) for _, test in group.tests[:_TESTS]]
+    more = len(group.tests) - _TESTS
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def _example(group: CauseGroup, example: RunRow, facts: Sequence[Fact], number: int, width: int) -> list[Line]:
+    place = f"{number + 1} of {len(group.runs)}"
+    head: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
+    head.append((f"  run {example.repetition}  {one_line(example.agent, 30)}", "dim"))
+    lines: list[Line] = [spread(head, ((f"example {place}", "dim"),), width)]
+    if example.prompt_head:
+        lines.append(fit((("user  ", "role-user"), (one_line(example.prompt_head, 300), "dim")), width))
+    if facts:
+        return [*lines, (), *fact_lines(facts, width)]
+    message = example.error_message or example.why
+    return [*lines, (), *paragraph(message or "Nothing more is known of it.", width)]

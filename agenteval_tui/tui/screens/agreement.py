@@ -1,0 +1,146 @@
+"""How far criteria and judges agree with people: a row each; enter opens what they differ on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
+from agenteval_tui.tui.presenters.figures import count, percent
+from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.agreement import JudgeFigures
+    from agenteval_tui.tui.screens.frame import FrameScreen
+
+
+class _Rows:
+    def __init__(self, figures: Sequence[JudgeFigures]) -> None:
+        self.figures = figures
+
+    def count(self) -> int:
+        return len(self.figures)
+
+    def key(self, index: int) -> str:
+        one = self.figures[index]
+        return f"{one.suite_key}\x1f{one.criterion}"
+
+    def line(self, index: int, width: int, *, focused: bool) -> Line:
+        one = self.figures[index]
+        told = one.agreement
+        head: list[Cell] = [(one_line(one.criterion, 80), "bold")]
+        head.append((f"  {one_line(', '.join(one.judges) or one.suite, 40)}", "dim"))
+        kappa = "  –  " if told.kappa is None else f"{told.kappa:5.2f}"
+        differ = len(one.differ)
+        tail: list[Cell] = [(right(percent(told.accuracy) or "–", 7), ""), (f"  {kappa}", "")]
+        tail += [(right(str(told.n), 5), "dim"), (right(str(differ) if differ else "", 7), "failed"), (" ", "")]
+        return spread(head, tail, width)
+
+
+class AgreementScreen(ModalScreen["tuple[str, ...]"]):
+    """Dismissed with the addresses (RUN/NUMBER) of what the chosen criterion and people differ on, () for none."""
+
+    CSS_PATH = "agreement.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,A", "leave", "close", show=False)]
+
+    def __init__(self, figures: Sequence[JudgeFigures]) -> None:
+        super().__init__()
+        # What can be compared first, the least agreement of it at the top.
+        known = [one for one in figures if one.agreement.n]
+        self._figures = sorted(known, key=lambda one: (one.agreement.accuracy or 0.0, -one.agreement.n))
+
+    def compose(self) -> ComposeResult:
+        empty = [
+            (),
+            (("  Nothing to compare yet: label some runs first.", ""),),
+            (("  L labels a run in Inspect; the review goes through many.", "dim"),),
+        ]
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield VirtualList(_Rows(self._figures), empty=empty, id="criteria")
+            yield LineBlock(self._detail, id="detail")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one("#criteria", VirtualList).focus()
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """The figures of this one."""
+        self.query_one("#detail", LineBlock).show(self._detail)
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """What they differ on."""
+        one = self._figures[event.index]
+        if one.differ:
+            self.dismiss(tuple(one.differ))
+
+    def action_leave(self) -> None:
+        self.dismiss(())
+
+    def _head(self, width: int) -> list[Line]:
+        named = spread(
+            (("", ""),), (("  agree", "dim"), ("  kappa", "dim"), ("    n", "dim"), (" differ ", "dim")), width
+        )
+        return [fit((("How far criteria and judges agree with people", "bold"),), width), (), named]
+
+    def _detail(self, width: int) -> list[Line]:
+        place = self.query_one("#criteria", VirtualList).cursor if self.is_mounted else 0
+        if not 0 <= place < len(self._figures):
+            return []
+        one = self._figures[place]
+        told, (low, high) = one.agreement, one.agreement.interval
+        who = "judge" if one.by_judge else "criterion"
+        kappa = (
+            "Cohen's kappa is not defined: both always said the same"
+            if told.kappa is None
+            else (f"Cohen's kappa {told.kappa:.2f}: agreement beyond chance")
+        )
+        said = (
+            f"They agree on {told.both_yes + told.both_no} of {told.n} ({percent(told.accuracy)}, 95 % interval "
+            f"{percent(low)} to {percent(high)}). {kappa}."
+        )
+        table = (
+            f"both passed {told.both_yes}, both failed {told.both_no}, only the {who} passed it {told.only_judge}, "
+            f"only the person {told.only_person}"
+        )
+        lines = [(), *paragraph(said, width), *paragraph(table, width, "dim")]
+        if one.undecided:
+            lines += paragraph(f"{count(one.undecided, 'labelled run')} without a verdict left out", width, "dim")
+        return lines
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        keys = (("enter", "bold accent"), (" what they differ on   ", ""), ("esc", "bold accent"), (" close", ""))
+        return [(), fit(keys, width)]
+
+
+def show_agreement(screen: FrameScreen) -> None:
+    """The sheet over `screen`; a chosen disagreement opens in Inspect, next and previous there go through them."""
+    app, store = screen.agenteval, screen.agenteval.session.store
+
+    def work() -> list[JudgeFigures]:
+        from agenteval_tui.analysis.agreement import judge_figures
+        from agenteval_tui.analysis.review import labelled_rows
+
+        rows = labelled_rows(store, dict.fromkeys(label.run_id for label in store.labels()))
+        return judge_figures(store, rows, every=True)
+
+    def chosen(differ: tuple[str, ...] | None) -> None:
+        if not differ:
+            return
+        run, _, number = differ[0].partition("/")
+
+        def open_it(name: str) -> None:
+            app.inspect(run, criterion=name, runs=list(dict.fromkeys(one.partition("/")[0] for one in differ)))
+
+        screen.ask(lambda: store.results(run)[int(number) - 1].criterion, open_it, group="differ")
+
+    screen.ask(work, lambda figures: app.push_screen(AgreementScreen(figures), chosen), group="agreement")

@@ -1,0 +1,379 @@
+"""The Causes screen: what is wrong, worst first; decided once, with a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.events import Resize, ScreenResume
+from textual.widgets import Input
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line
+from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, rows_of
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.screens.cause_deciding import ask_to_decide, ask_to_reopen
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.causes import Causes, Scope
+    from agenteval_tui.analysis.triage import Standing
+    from agenteval_tui.grading.explain import Fact
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+
+MOST = 500
+"""Runs of a cause that next and previous go through in Inspect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """Whose failures are shown. `execution`: an id or "last"; "": the newest runs of each test of `suites` (keys; none:
+    of all) with these ids (none: all). `everything`: all runs that there are."""
+
+    execution: str = "last"
+    suites: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    everything: bool = False
+
+    def scope(self, store: Store) -> Scope:
+        """The runs. Raises `AgentevalError`."""
+        from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
+        from agenteval_tui.history.rows import RunFilter
+
+        if self.everything:
+            return filter_scope(store, RunFilter())
+        if self.execution:
+            return execution_scope(store, self.execution, self.tests)
+        return newest_scope(store, self.suites, self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    causes: Causes
+    decided: dict[str, Standing]
+
+
+class CausesScreen(FrameScreen):
+    """The list of causes; beside it the chosen one, with the explanation of one of its runs."""
+
+    SCOPE = "causes"
+    CSS_PATH = "causes.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looking = Looking()
+        self._read: _Read | None = None
+        self._only_open = False
+        self._words = ""
+        self._example = 0
+        self._shown: tuple[str, int] = ("", 0)
+        self._explained: tuple[RunRow | None, tuple[Fact, ...]] = (None, ())
+        self._composed = False
+        self._pending: Callable[[], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        yield Input(placeholder="words in causes, tests and notes", id="search", classes="filter")
+        with Container(id="body"):
+            yield VirtualList(id="causes")
+            yield LinesView(id="details")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self._composed = True
+        self.query_one("#search", Input).display = False
+        self.query_one("#causes", VirtualList).focus()
+        (self._pending or self.reload)()
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Labels, edits and new runs change what is shown."""
+        if self._read is not None:
+            self.reload()
+
+    def open(self, looking: Looking) -> None:
+        """Show the causes of these runs."""
+        if not self._composed:
+            self._pending = partial(self.open, looking)
+            return
+        self._looking, self._read, self._example = looking, None, 0
+        self.reload()
+
+    def reload(self) -> None:
+        """Read them again; the cursor stays on its cause."""
+        store, looking = self.agenteval.session.store, self._looking
+        if self._read is None:
+            self.query_one("#causes", VirtualList).set_empty([(), (("  looking for causes …", "dim"),)])
+
+        def work() -> _Read:
+            from agenteval_tui.analysis.causes import causes_of
+            from agenteval_tui.analysis.triage import standings
+
+            causes = causes_of(store, looking.scope(store))
+            return _Read(causes, standings(store, causes))
+
+        self.ask(work, self._arrived, group="causes", failed=self._failed)
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    def _failed(self, error: AgentevalError) -> None:
+        if self._read is not None:
+            self.agenteval.say_error(error)
+            return
+        lines = error_lines(error, max(self.size.width // 2, 20))
+        hint: Line = (("  1 goes to the suites: r runs them. agenteval import brings in others' runs.", "dim"),)
+        self.query_one("#causes", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines), (), hint])
+        self.query_one("#details", LinesView).show(lambda width: [])
+
+    def _arrived(self, read: _Read) -> None:
+        self._read = read
+        self._shown = ("", 0)
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        if self._read is None:
+            return
+        view = self.query_one("#causes", VirtualList)
+        rows = rows_of(self._read.causes, self._read.decided, only_open=self._only_open, words=self._words)
+        view.set_empty(self._empty(self._read.causes))
+        view.set_source(CauseRows(rows), keep_key=view.cursor_key)
+        self.retitle()
+        self._detail()
+
+    def _empty(self, causes: Causes) -> list[Line]:
+        if self._words:
+            return [(), (("  No cause has these words.", ""),), (("  esc clears the filter.", "dim"),)]
+        if self._only_open and causes.groups:
+            return [(), (("  Every cause was decided about.", "passed"),), (("  f shows them all.", "dim"),)]
+        if not causes.ended:
+            return [(), (("  Nothing was run yet.", ""),), (("  1 goes to the suites; r runs what is there.", "dim"),)]
+        return [
+            (),
+            ((f"  Nothing failed in {count(causes.ended, 'run')}.", "passed"),),
+            (("  s looks at the newest runs of every test, or at all runs.", "dim"),),
+        ]
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        read = self._read
+        if read is None:
+            return (), ()
+        causes = read.causes
+        left: list[Cell] = [(causes.said, "bold failed" if causes.failed else "bold passed")]
+        left.append((f"   {causes.scope.words}", "dim"))
+        if causes.scope.before_words and width >= self.NARROW:
+            left.append((f", compared with {causes.scope.before_words}", "dim"))
+        if self._words:
+            left.append((f"   “{one_line(self._words, 30)}”", ""))
+        if self._only_open:
+            left.append(("   only open ones", "review"))
+        waiting = sum(row.is_open for row in rows_of(causes, read.decided))
+        return tuple(left), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
+
+    # The chosen cause
+
+    def _row(self) -> CauseRow | None:
+        view = self.query_one("#causes", VirtualList)
+        rows = view.source
+        if not isinstance(rows, CauseRows) or not 0 <= view.cursor < rows.count():
+            return None
+        return rows.rows[view.cursor]
+
+    def _detail(self) -> None:
+        row = self._row()
+        if row is None:
+            self.query_one("#details", LinesView).show(lambda width: [], keep_place=False)
+            return
+        wanted = (row.group.cause.signature, self._example)
+        if wanted[0] != self._shown[0]:
+            self._example, wanted = 0, (wanted[0], 0)
+        if wanted == self._shown:
+            return
+        self._shown, self._explained = wanted, (None, ())
+        self._draw()
+        store, run = self.agenteval.session.store, row.group.run_ids[wanted[1]]
+        position = row.group.positions[wanted[1]]
+
+        def work() -> tuple[RunRow, tuple[Fact, ...]]:
+            from agenteval_tui.grading.explain import explain
+
+            results = store.results(run)
+            return store.run(run), explain(results[position : position + 1]) if position >= 0 else ()
+
+        def then(found: tuple[RunRow, tuple[Fact, ...]]) -> None:
+            if self._shown == wanted:
+                self._explained = found
+                self._draw()
+
+        self.ask(work, then, group="example", failed=lambda _: None)
+
+    def _draw(self) -> None:
+        row = self._row()
+        if row is None:
+            return
+        (example, facts), number, now = self._explained, self._example, now_ms()
+        self.query_one("#details", LinesView).show(
+            lambda width: cause_lines(row, max(width - 1, 10), now, example, facts, number), keep_place=False
+        )
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Show it in full."""
+        self._detail()
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter, or a click on the chosen row."""
+        self.action_open()
+
+    def _chosen(self, *, here: bool = True) -> CauseRow | None:
+        """The chosen cause; `here`: only one that is not gone."""
+        row = self._row()
+        if row is None:
+            self.agenteval.say("Choose a cause first.")
+        elif here and row.group.trend == "gone":
+            self.agenteval.say("This cause is gone: no run here has it.")
+            return None
+        return row
+
+    # What a person does
+
+    def action_open(self) -> None:
+        """The example in Inspect; next and previous failure there go through the runs with this cause."""
+        self._inspect(edit=False)
+
+    def _inspect(self, *, edit: bool) -> None:
+        row = self._chosen(here=False)
+        if row is None:
+            return
+        group, number = row.group, self._example
+        start = max(0, number - MOST // 2)
+        self.agenteval.inspect(
+            group.run_ids[number],
+            criterion=group.cause.criterion,
+            runs=group.run_ids[start : start + MOST],
+            edit=edit,
+        )
+
+    def _step(self, by: int) -> None:
+        row = self._row()
+        if row is None:
+            return
+        number = self._example + by
+        if not 0 <= number < len(row.group.runs):
+            self.agenteval.say(f"This is the {'last' if by > 0 else 'first'} of its runs.")
+            return
+        self._example = number
+        self._detail()
+
+    def action_next_example(self) -> None:
+        self._step(1)
+
+    def action_previous_example(self) -> None:
+        self._step(-1)
+
+    def action_decide(self, decision: str) -> None:
+        """Ask for a note, and do it."""
+        row = self._chosen()
+        if row is not None and self._read is not None:
+            ask_to_decide(self, row, decision, self._read.causes.scope.execution_id, partial(self._decided, decision))
+
+    def _decided(self, decision: str) -> None:
+        self.reload()
+        if decision == "fix":
+            self._inspect(edit=True)
+
+    def action_reopen(self) -> None:
+        """Take the decision back."""
+        row = self._chosen(here=False)
+        if row is not None:
+            ask_to_reopen(self, row, self.reload)
+
+    def action_scope(self) -> None:
+        """This execution, the newest runs of each test, everything."""
+        looking = self._looking
+        if looking.everything:
+            looking = Looking(looking.execution or "last", looking.suites, looking.tests)
+        elif looking.execution:
+            looking = Looking("", looking.suites, looking.tests)
+        else:
+            looking = Looking("", everything=True)
+        self.open(looking)
+
+    def action_only_open(self) -> None:
+        """Only what nobody decided about, or all."""
+        self._only_open = not self._only_open
+        self._show_rows()
+
+    def action_review(self) -> None:
+        """What waits for a person."""
+        self.agenteval.go("review")
+
+    def action_history(self) -> None:
+        """The execution's runs in the history."""
+        row = self._chosen(here=False)
+        read = self._read
+        if row is None or read is None:
+            return
+        store, run = self.agenteval.session.store, row.group.run_ids[self._example]
+        self.ask(lambda: store.run(run), lambda found: self.agenteval.show_execution(found.execution_id), group="go")
+
+    def action_copy(self) -> None:
+        """Copy the command that decides about it."""
+        row = self._row()
+        if row is not None:
+            command = f"agenteval triage {row.group.cause.id} "
+            self.app.copy_to_clipboard(command)
+            self.agenteval.say(f"Copied: {command}")
+
+    def action_next_pane(self) -> None:
+        view, details = self.query_one("#causes", VirtualList), self.query_one("#details", LinesView)
+        (view if details.has_focus else details).focus()
+
+    # The filter
+
+    def action_filter(self) -> None:
+        box = self.query_one("#search", Input)
+        box.display = True
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Every letter filters."""
+        self._words = event.value.strip()
+        self._show_rows()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes to what was found."""
+        self.query_one("#causes", VirtualList).focus()
+
+    def step_back(self) -> bool:
+        box = self.query_one("#search", Input)
+        if box.display:
+            box.value = ""
+            box.display = False
+            self.query_one("#causes", VirtualList).focus()
+            return True
+        if self._only_open:
+            self.action_only_open()
+            return True
+        return False
+
+
+def looking_at(execution: str = "", suites: Sequence[str] = (), tests: Sequence[str] = ()) -> Looking:
+    """Whose failures: of an execution, else of the newest runs of these suites' tests, else of the last execution."""
+    if execution or suites or tests:
+        return Looking(execution, tuple(suites), tuple(tests))
+    return Looking()

@@ -1,0 +1,333 @@
+"""The review queue: what waits for a person, one after the other, with a key each.
+
+Digits rate here, as in the sheet of a label: a person who goes through a queue must not be led away by a 3. Other
+screens are a `esc` or the palette away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.events import Resize
+from textual.widgets import Input
+
+from agenteval_tui.analysis.review import Item, Wanted
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line
+from agenteval_tui.tui.presenters.outcomes import glyph
+from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.presenters.review_lines import ended_lines, review_lines
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.labels import Given
+    from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.transcripts.model import Transcript
+
+SAMPLE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """One thing to look at, as it was read."""
+
+    item: Item
+    row: RunRow
+    transcript: Transcript
+    results: tuple[CriterionResult, ...]
+    labels: tuple[Label, ...]
+
+
+class ReviewScreen(FrameScreen):
+    """The transcript beside what the criterion looked at. A verdict is written at once, then the next one comes."""
+
+    SCOPE = "review"
+    CSS_PATH = "review.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wanted = Wanted()
+        self._items: list[Item] | None = None
+        self._place = 0
+        self._opened: Opened | None = None
+        self._done: list[Given | None] = []
+        """What was made of each item before this one; None: skipped."""
+        self._comment = ""
+        self._pane = "looked"
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        yield LineBlock(self._wanted_lines, id="wanted")
+        with Container(id="body"):
+            yield TranscriptView(id="transcript")
+            yield LinesView(id="looked")
+        yield Input(placeholder="a comment; enter, then y, n or 1 to 5", id="comment", classes="filter")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        self.query_one("#comment", Input).display = False
+        self._focus_pane()
+        self.reload()
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def reload(self) -> None:
+        """Look what waits; what was done is done."""
+        store, wanted = self.agenteval.session.store, self._wanted
+
+        def work() -> list[Item]:
+            from agenteval_tui.analysis.review import queue
+
+            return queue(store, wanted)
+
+        self.ask(work, self._arrived, group="queue", failed=self._failed)
+
+    def action_reload(self) -> None:
+        self.reload()
+
+    def _failed(self, error: AgentevalError) -> None:
+        self._opened = None
+        self.query_one("#looked", LinesView).show(lambda width: [(), *error_lines(error, max(width - 1, 10))])
+
+    def _arrived(self, items: list[Item]) -> None:
+        here = self._item
+        # What was gone through stays before the place, so that undo finds it.
+        before = (self._items or [])[: self._place]
+        seen = {(one.run_id, one.criterion_hash or one.position) for one in before}
+        rest = [one for one in items if (one.run_id, one.criterion_hash or one.position) not in seen]
+        if here is not None and here in rest:
+            rest.remove(here)
+            rest.insert(0, here)
+        self._items = [*before, *rest]
+        self._show()
+
+    @property
+    def _item(self) -> Item | None:
+        items = self._items or []
+        return items[self._place] if self._place < len(items) else None
+
+    def _show(self) -> None:
+        """Read the item at the place, and show it."""
+        item, store = self._item, self.agenteval.session.store
+        self.query_one("#wanted", LineBlock).show(self._wanted_lines)
+        self.retitle()
+        if item is None:
+            self._opened = None
+            self.set_class(True, "ended")
+            done = sum(one is not None for one in self._done)
+            skipped = len(self._done) - done
+            self.query_one("#looked", LinesView).show(lambda width: ended_lines(done, skipped, width), keep_place=False)
+            self.query_one("#looked", LinesView).focus()
+            return
+        self.set_class(False, "ended")
+        if self._opened is not None and self._opened.item == item:
+            self._draw()
+            return
+
+        def work() -> Opened:
+            row = store.run(item.run_id)
+            return Opened(item, row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))
+
+        self.ask(work, self._read, group="item")
+
+    def _read(self, opened: Opened) -> None:
+        from agenteval_tui.tui.presenters.marks import marks_of
+
+        if opened.item != self._item:
+            return
+        self._opened = opened
+        position = opened.item.position
+        chosen = opened.results[position : position + 1] if position >= 0 else ()
+        self.query_one("#transcript", TranscriptView).show_transcript(opened.transcript, marks=marks_of(chosen))
+        self._draw(keep_place=False)
+        self.retitle()
+
+    def _draw(self, *, keep_place: bool = True) -> None:
+        opened, comment, now = self._opened, self._comment, now_ms()
+        if opened is not None:
+            self.query_one("#looked", LinesView).show(
+                lambda width: review_lines(
+                    opened.item, opened.row, opened.results, opened.labels, comment, max(width - 1, 10), now
+                ),
+                keep_place=keep_place,
+            )
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        items = self._items
+        if items is None:
+            return (("looking what waits …", "dim"),), ()
+        if self._item is None:
+            return (), ((f"{len(self._done)} looked at", "dim"),) if self._done else ()
+        left: list[Cell] = [(f"{self._place + 1} of {len(items)}", "bold")]
+        if self._opened is not None:
+            left.append((f"   {one_line(self._opened.row.test_id, 60)}", "accent"))
+        done = sum(one is not None for one in self._done)
+        return tuple(left), ((f"{done} labelled, {len(self._done) - done} skipped", "dim"),)
+
+    def _wanted_lines(self, width: int) -> list[Line]:
+        wanted = self._wanted
+        cells: list[Cell] = [(" what waits, and", "dim")]
+        for key, words, on in (
+            ("f", "failures", wanted.failures),
+            ("d", "differing from their label" if width >= 100 else "differing", wanted.disagreements),
+            ("m", f"{SAMPLE} by chance", bool(wanted.sample)),
+        ):
+            cells += [("   ", ""), (key, "bold accent"), (f" {words}", "" if on else "dim")]
+            cells.append((f" {glyph('passed')}", "passed") if on else ("", ""))
+        return [tuple(cells)]
+
+    # Verdicts
+
+    def action_rate(self, rating: int) -> None:
+        """1 to 5."""
+        self._give(rating=rating)
+
+    def action_verdict(self, passed: bool) -> None:
+        """Passed or failed."""
+        self._give(passed=passed)
+
+    def _give(self, *, rating: int | None = None, passed: bool | None = None) -> None:
+        opened, store = self._opened, self.agenteval.session.store
+        if opened is None:
+            return
+        item, comment = opened.item, self._comment
+        # Keys that come before it is written must not label the same thing again.
+        self._opened = None
+
+        def work() -> Given:
+            from agenteval_tui.analysis.labels import give_label
+            from agenteval_tui.history.people import person
+            from agenteval_tui.history.replies import Label
+
+            return give_label(store, Label(item.run_id, rating, item.criterion_hash, comment, person(), passed=passed))
+
+        def failed(error: AgentevalError) -> None:
+            self._opened = opened
+            self.agenteval.say_error(error)
+
+        self.ask(work, self._given, group="give", failed=failed)
+
+    def _given(self, given: Given) -> None:
+        self._next(given)
+
+    def _next(self, given: Given | None) -> None:
+        self._done.append(given)
+        self._comment = ""
+        self._opened = None
+        self._place += 1
+        self._show()
+
+    def action_skip(self) -> None:
+        """The next one."""
+        if self._opened is not None:
+            self._next(None)
+
+    def action_undo(self) -> None:
+        """Back to the one before; a label that it was given is taken back."""
+        if not self._done:
+            self.agenteval.say("There is nothing before this one.")
+            return
+        given, store = self._done[-1], self.agenteval.session.store
+
+        def back(_status: str) -> None:
+            self._done.pop()
+            self._place -= 1
+            self._opened = None
+            if given is not None:
+                self._comment = given.label.comment
+                self.agenteval.say(f"Taken back: {given.label.said}.")
+            self._show()
+
+        if given is None:
+            back("")
+            return
+
+        def work() -> str:
+            from agenteval_tui.analysis.labels import take_back
+
+            return take_back(store, given)
+
+        self.ask(work, back, group="give")
+
+    def action_label(self) -> None:
+        """Rating and verdict together, in the sheet."""
+        from agenteval_tui.tui.screens.label import ask_label
+
+        opened = self._opened
+        if opened is not None:
+            ask_label(self, opened.item.run_id, opened.item.criterion_hash, opened.item.criterion, self._given)
+
+    def action_comment(self) -> None:
+        """Write it; the verdict comes behind."""
+        if self._opened is None:
+            return
+        box = self.query_one("#comment", Input)
+        box.value = self._comment
+        box.display = True
+        box.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Kept until the verdict is given."""
+        self._comment = event.value.strip()
+        self._close_comment()
+        self._draw()
+
+    def _close_comment(self) -> None:
+        self.query_one("#comment", Input).display = False
+        self._focus_pane()
+
+    def step_back(self) -> bool:
+        if self.query_one("#comment", Input).display:
+            self._close_comment()
+            return True
+        return False
+
+    # What is looked at
+
+    def action_toggle(self, what: str) -> None:
+        """More, or less, in the queue."""
+        wanted = self._wanted
+        if what == "sample":
+            self._wanted = replace(wanted, sample=0 if wanted.sample else SAMPLE, seed=wanted.seed + 1)
+        elif what == "failures":
+            self._wanted = replace(wanted, failures=not wanted.failures)
+        else:
+            self._wanted = replace(wanted, disagreements=not wanted.disagreements)
+        self.reload()
+
+    def action_open(self) -> None:
+        """It, in Inspect."""
+        opened = self._opened
+        if opened is not None:
+            self.agenteval.inspect(opened.item.run_id, criterion=opened.item.criterion)
+
+    def action_agreement(self) -> None:
+        """How far people and criteria agree."""
+        from agenteval_tui.tui.screens.agreement import show_agreement
+
+        show_agreement(self)
+
+    def action_next_pane(self) -> None:
+        self._pane = "transcript" if self._pane == "looked" else "looked"
+        self._focus_pane()
+
+    def _focus_pane(self) -> None:
+        for name, kind in (("transcript", TranscriptView), ("looked", LinesView)):
+            view: TranscriptView | LinesView = self.query_one(f"#{name}", kind)  # type: ignore[assignment]
+            view.set_class(name == self._pane, "active")
+            if name == self._pane:
+                view.focus()
