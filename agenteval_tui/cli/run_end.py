@@ -118,7 +118,7 @@ def report(
     """
     reports.write(invocation, store, done.execution)
     if os.environ.get("GITHUB_ACTIONS"):
-        tell_github(invocation, store, done.execution)
+        tell_github(invocation, store, done.execution, done.against)
     if baseline is None or not baseline.first:
         return done.code(gate)
     # stdout may be one JSON document.
@@ -139,21 +139,26 @@ def measured(out: Output, store: Store, done: Done, gate: float | None, baseline
     return code
 
 
-def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow) -> None:
+def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow, against: Against | None = None) -> None:
     """Annotations at the tests that did not pass, and the report on the job's page.
 
     They go to stderr, which the runner reads as well: stdout may be one JSON document. A page that can't be written
     is said, and fails nothing.
     """
+    from agenteval_tui.analysis.comparison_words import fraction
     from agenteval_tui.exchange.github import annotation_lines, summary_md
 
     lines = lines_of_tests(execution.suite_keys)
+    regressed = {
+        (one.suite_key, one.test): f"{fraction(one.was)}, now {fraction(one.now)}"
+        for one in (against.regressed if against is not None else ())
+    }
 
     def place_of(run: RunRow) -> tuple[str, int] | None:
         found = lines.get((run.suite_key, run.test_id))
         return (_in_workspace(found[0]), found[1]) if found is not None else None
 
-    for line in annotation_lines(store.runs_of_execution(execution.id), place_of):
+    for line in annotation_lines(store.runs_of_execution(execution.id), place_of, regressed):
         invocation.err.workflow_command(line)
     page = os.environ.get("GITHUB_STEP_SUMMARY")
     if page:

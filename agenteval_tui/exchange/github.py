@@ -5,7 +5,7 @@ Workflow commands and their escapes: https://docs.github.com/actions/reference/w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agenteval_tui.exchange.report_figures import BAD
@@ -25,16 +25,23 @@ SUMMARY_FAILURES = 50
 Place = tuple[str, int]
 
 
-def annotation_lines(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
+def annotation_lines(
+    runs: list[RunRow],
+    place_of: Callable[[RunRow], Place | None],
+    regressed: Mapping[tuple[str, str], str] | None = None,
+) -> Iterator[str]:
     """A workflow command for each test that did not pass, each a line; `place_of` says file and line of a test.
 
-    The repetitions of a test are one annotation. The last one says how many more there are.
+    Tests in `regressed` (by suite key and id: `5/5, now 2/5`) come first, and say so. The repetitions of a test are one
+    annotation. The last one says how many more there are.
     """
     tests: dict[tuple[str, str], list[RunRow]] = {}
     for run in runs:
         if run.status in BAD:
             tests.setdefault((run.suite_key, run.test_id), []).append(run)
-    for number, alike in enumerate(tests.values()):
+    worse = regressed or {}
+    ordered = sorted(tests.items(), key=lambda one: one[0] not in worse)
+    for number, (key, alike) in enumerate(ordered):
         left = len(tests) - number
         if number == MOST - 1 and left > 1:
             yield command("error", f"{left} more tests did not pass", title="agenteval")
@@ -42,7 +49,8 @@ def annotation_lines(runs: list[RunRow], place_of: Callable[[RunRow], Place | No
         first = alike[0]
         many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
         why = one_line(first.why or first.error_message or first.status, 1000)
-        message = f"{first.status}{many}: {why}\nagenteval why {first.id}"
+        since = f"regressed since the baseline ({worse[key]}); " if key in worse else ""
+        message = f"{since}{first.status}{many}: {why}\nagenteval why {first.id}"
         yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from agenteval_tui.analysis.causes import failure_causes
+from agenteval_tui.analysis.comparison_words import said_of_power, said_of_rate, said_of_test
+from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.exchange.cause_json import cause_of_execution, properties_of
 from agenteval_tui.exchange.explanation import as_text, missed_of
 from agenteval_tui.exchange.results_json import iso
@@ -30,10 +32,12 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     every = [row for rows in suites.values() for row in rows]
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every)}>")
     _, decided = cause_of_execution(store, execution.id)
+    against = against_baseline(store, execution)
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
     for name, rows in suites.items():
         stamp = iso(execution.started_ms) or ""
         lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows)} timestamp={_attribute(stamp)}>")
+        lines += _properties(_of_baseline(against, {row.suite_key for row in rows}), indent=4)
         for row in rows:
             lines.extend(_case(store, row, properties_of(causes.get(row.id, ()), decided)))
         lines.append("  </testsuite>")
@@ -55,12 +59,25 @@ def _case(store: Store, row: RunRow, properties: Sequence[tuple[str, str]]) -> l
     return [head + ">", *_properties(properties), *_ending(store, row), "    </testcase>"]
 
 
-def _properties(properties: Sequence[tuple[str, str]]) -> list[str]:
-    """The causes of a failure, and what was decided about them."""
+def _of_baseline(against: Against | None, suites: set[str]) -> list[tuple[str, str]]:
+    """What changed since the baseline, and how sure that is."""
+    if against is None:
+        return []
+    one = against.gating.overall
+    said = "; ".join(part for part in (said_of_rate(one), said_of_test(one), said_of_power(one)) if part)
+    found = [("baseline", ", ".join(against.shown.a.executions)), ("baseline.pass_rate", said)]
+    for name, listed in (("regression", against.regressed), ("within chance", against.by_chance)):
+        found += [(f"baseline.{name}", said_of_regression(each)) for each in listed if each.suite_key in suites]
+    return found
+
+
+def _properties(properties: Sequence[tuple[str, str]], indent: int = 6) -> list[str]:
+    """Properties of a suite, or of a case: the causes of a failure, and what was decided about them."""
     if not properties:
         return []
-    lines = [f"        <property name={_attribute(name)} value={_attribute(value)}/>" for name, value in properties]
-    return ["      <properties>", *lines, "      </properties>"]
+    space = " " * indent
+    lines = [f"{space}  <property name={_attribute(name)} value={_attribute(value)}/>" for name, value in properties]
+    return [f"{space}<properties>", *lines, f"{space}</properties>"]
 
 
 def _ending(store: Store, row: RunRow) -> list[str]:

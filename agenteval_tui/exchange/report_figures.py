@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agenteval_tui.analysis.comparison_words import points, said_of_counts, said_of_power, said_of_rate, said_of_test
+from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 
@@ -34,14 +37,32 @@ class TestLine:
     flaky: bool
 
 
+class Figure(NamedTuple):
+    """A figure of an execution as people read it; `value` is the number itself, where a change of it says something.
+
+    `unit`: "share" (0..1: changes are points), "count", or "amount" (changes are parts of what it was).
+    """
+
+    name: str
+    text: str
+    value: float | None = None
+    unit: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class ReportFigures:
-    """A report. `metrics` are (name, value as people read it); texts are raw: whoever writes them makes them safe."""
+    """A report. `metrics` are (name, value as people read it); texts are raw: whoever writes them makes them safe.
+
+    `against`: the comparison with the baseline, with `compared`, the same metrics as (name, baseline, now, change);
+    None and empty where there is no baseline.
+    """
 
     execution: ExecutionRow
     runs: tuple[RunRow, ...]
     metrics: tuple[tuple[str, str], ...]
     tests: tuple[TestLine, ...]
+    against: Against | None = None
+    compared: tuple[tuple[str, str, str, str], ...] = ()
 
     @property
     def date(self) -> str:
@@ -93,6 +114,8 @@ class ReportFigures:
             said.append(f"{counted(flaky, 'test')} passed in some runs and not in others.")
         if row.errors:
             said.append(f"{counted(row.errors, 'run')} ended in an error, which no rate counts.")
+        if self.against is not None:
+            said.append(_said_of_baseline(self.against))
         if row.status not in ("finished", "running"):
             said.append(f"The execution was {row.status}" + (f": {row.message}." if row.message else "."))
         return " ".join(said)
@@ -103,54 +126,127 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     runs = tuple(store.runs_of_execution(execution.id))
     stats = execution_stats(runs, steps=store.steps_of_execution(execution.id))
     replies, judged = store.judge_usage(execution.id)
-    judges: list[tuple[str, str]] = []
+    judges: list[Figure] = []
     if replies:
-        judges.append(("Judges: replies", f"{replies:,}"))
+        judges.append(Figure("Judges: replies", f"{replies:,}"))
         if judged.total_tokens is not None:
-            judges.append(("Judges: tokens", f"{judged.total_tokens:,}"))
+            judges.append(Figure("Judges: tokens", f"{judged.total_tokens:,}"))
         if judged.cost is not None:
-            judges.append(("Judges: cost", dollars(judged.cost)))
+            judges.append(Figure("Judges: cost", dollars(judged.cost)))
+    found = [*_metrics(execution, stats["overall"], stats["tests"]), *judges]
+    against = against_baseline(store, execution)
     return ReportFigures(
         execution=execution,
         runs=runs,
-        metrics=(*_metrics(execution, stats["overall"], stats["tests"]), *judges),
+        metrics=tuple((one.name, one.text) for one in found),
         tests=tuple(_test(one) for one in stats["tests"]),
+        against=against,
+        compared=_compared(store, execution, against, found) if against is not None else (),
     )
 
 
-def _metrics(row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+def _compared(
+    store: Store, execution: ExecutionRow, against: Against, now: Sequence[Figure]
+) -> tuple[tuple[str, str, str, str], ...]:
+    """The figures beside those of the baseline's runs, in the same words."""
+    rows = store.run_rows([run.rowid for run in against.shown.a.runs])
+    stats = execution_stats(rows, steps=_steps(store, against))
+    known = {one.name: one for one in _metrics(_as_execution(execution, rows), stats["overall"], stats["tests"])}
+    found = []
+    for one in now:
+        was = known.get(one.name)
+        found.append((one.name, was.text if was is not None else "–", one.text, _change(was, one)))
+    return tuple(found)
+
+
+def _steps(store: Store, against: Against) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for execution in against.shown.a.executions:
+        found |= store.steps_of_execution(execution)
+    return found
+
+
+def _as_execution(execution: ExecutionRow, rows: Sequence[RunRow]) -> ExecutionRow:
+    """The totals of a baseline's runs, in the shape of an execution."""
+    counts = Counter(row.status for row in rows)
+    costs = [row.cost for row in rows if row.cost is not None]
+    return replace(
+        execution,
+        runs=len(rows),
+        passed=counts["passed"],
+        failed=counts["failed"],
+        errors=counts["error"],
+        skipped=counts["skipped"],
+        cancelled=counts["cancelled"],
+        needs_review=counts["needs_review"],
+        input_tokens=sum(row.input_tokens or 0 for row in rows),
+        output_tokens=sum(row.output_tokens or 0 for row in rows),
+        cost=sum(costs) if costs else None,
+    )
+
+
+def _change(was: Figure | None, now: Figure) -> str:
+    if was is None or was.value is None or now.value is None:
+        return ""
+    difference = now.value - was.value
+    if now.unit == "share":
+        return f"{points(difference)} points"
+    if now.unit == "count":
+        return f"{difference:+,.0f}" if difference else "0"
+    if not was.value:
+        return "" if difference else "0 %"
+    return f"{100 * difference / was.value:+.0f} %"
+
+
+def _said_of_baseline(against: Against) -> str:
+    """What the numbers say against the baseline: what regressed, the difference, and how sure that is."""
+    one = against.gating.overall
+    regressed = [said_of_regression(each) for each in against.regressed]
+    said = [f"Against the baseline: {said_of_counts(against.shown)}."]
+    if regressed:
+        more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
+        said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
+    said.append(f"Pass rate {said_of_rate(one)}.")
+    said += [f"{part}." for part in (said_of_test(one), said_of_power(one)) if part]
+    if against.without_baseline:
+        said.append(f"{counted(against.without_baseline, 'test')} without a baseline.")
+    return " ".join(said)
+
+
+def _metrics(row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]]) -> list[Figure]:
     low, high = overall["interval"]
     rate = overall["pass_rate"]
     known = f"{share(rate)} (95 % interval {share(low)} to {share(high)})"
     found = [
-        ("Pass rate", "none was decided" if rate is None else known),
-        ("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
+        Figure("Pass rate", "none was decided" if rate is None else known, rate, "share"),
+        Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
     ]
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
     decided = sum(test["n"] > 0 for test in tests)
     k = str(max((int(one) for one, count in overall["tests_at_k"].items() if count == decided), default=1))
     if k != "1":
-        found.append((f"pass^{k}", share(overall["pass_hat_k"][k])))
-        found.append((f"pass@{k}", share(overall["pass_at_k"][k])))
+        for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
+            found.append(Figure(f"{name}{k}", share(by_k), by_k, "share"))
     for name, count in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
         if count:
-            found.append((name, f"{count:,}"))
+            found.append(Figure(name, f"{count:,}", count, "count"))
     if row.skipped:
-        found.append(("Saved by early stopping", counted(row.skipped, "run")))
+        found.append(Figure("Saved by early stopping", counted(row.skipped, "run")))
     if flaky := sum(test["flaky"] for test in tests):
-        found.append(("Flaky tests", f"{flaky:,}"))
+        found.append(Figure("Flaky tests", f"{flaky:,}", flaky, "count"))
     latency, tokens, cost, steps = (overall[name] for name in ("latency_ms", "tokens", "cost", "steps"))
     if latency["p50"] is not None:
-        found += [("Latency (p50)", seconds(latency["p50"])), ("Latency (p95)", seconds(latency["p95"]))]
+        for percent in ("p50", "p95"):
+            found.append(Figure(f"Latency ({percent})", seconds(latency[percent]), latency[percent], "amount"))
     if tokens["p50"] is not None:
-        found.append(("Tokens/run (p50)", f"{tokens['p50']:,.0f}"))
-        found.append(("Tokens, all runs", f"{row.input_tokens:,} in, {row.output_tokens:,} out"))
+        found.append(Figure("Tokens/run (p50)", f"{tokens['p50']:,.0f}", tokens["p50"], "amount"))
+        found.append(Figure("Tokens, all runs", f"{row.input_tokens:,} in, {row.output_tokens:,} out"))
     if cost["p50"] is not None:
-        found.append(("Cost/run (p50)", dollars(cost["p50"])))
+        found.append(Figure("Cost/run (p50)", dollars(cost["p50"]), cost["p50"], "amount"))
     if row.cost is not None:
-        found.append(("Cost, all runs", dollars(row.cost)))
+        found.append(Figure("Cost, all runs", dollars(row.cost), row.cost, "amount"))
     if steps["p50"] is not None:
-        found.append(("Tool calls/run (p50)", f"{steps['p50']:g}"))
+        found.append(Figure("Tool calls/run (p50)", f"{steps['p50']:g}", steps["p50"], "amount"))
     return found
 
 

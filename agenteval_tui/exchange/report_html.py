@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.comparison_words import fraction
 from agenteval_tui.exchange.cause_json import cause_of_execution, cause_rows
 from agenteval_tui.exchange.explanation import as_text, missed_of
 from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
@@ -22,6 +23,7 @@ MARK = '<meta name="generator" content="agenteval">'
 MOST_FAILURES = 500
 LONGEST_TEXT = 20_000  # characters of one message, call or result
 MOST_MESSAGES = 400  # of one transcript
+MOST_CHANGES = 200  # tests that changed since the baseline
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e; --broken: #8250df; --dim: #6e7781 }
@@ -78,11 +80,16 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
         yield f"<dt>{name}</dt><dd>{_line(value)}</dd>"
     yield "</dl>"
     yield "<h2>Results</h2>"
-    yield from _table(("Metric", "Value"), ([_line(name), _line(value)] for name, value in figures.metrics))
+    if figures.compared:
+        rows = ([_line(cell) for cell in row] for row in figures.compared)
+        yield from _table(("Metric", "Baseline", "Now", "Change"), rows)
+    else:
+        yield from _table(("Metric", "Value"), ([_line(name), _line(value)] for name, value in figures.metrics))
     yield f"<p>{_line(figures.conclusion)}</p>"
     yield "<h2>Tests</h2>"
     heads = ("Test", "", "Passed", "95 % interval", "Latency (p50)", "Note")
     yield from _table(heads, _test_rows(figures))
+    yield from _changes(figures)
     yield from _causes(store, figures)
     failures = figures.failures
     if failures:
@@ -91,6 +98,22 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
         yield from _failure(store, alike[0], repetitions(alike))
     if left := left_out(failures, most):
         yield f"<p>{left}</p>"
+
+
+def _changes(figures: ReportFigures) -> Iterator[str]:
+    """The tests that pass less or more often than in the baseline."""
+    if figures.against is None:
+        return
+    found = figures.against.shown
+    for state, head in (("regression", "Regressions"), ("improvement", "Improvements")):
+        listed = [one for one in found.tests if one.state == state]
+        if listed:
+            yield f"<h2>{head}</h2>"
+            rows = (
+                [_line(one.label), fraction(one.was), fraction(one.now), "in quarantine" if one.quarantine else ""]
+                for one in listed[:MOST_CHANGES]
+            )
+            yield from _table(("Test", "Baseline", "Now", ""), rows)
 
 
 def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:

@@ -19,6 +19,8 @@ MARK = "<!-- agenteval report"
 MOST_FAILURES = 100
 LONGEST_FAILURE = 6_000  # characters
 LONGEST_NAME = 500
+LONGEST_CONCLUSION = 3_000
+MOST_ATTRIBUTED = 20  # tests of which it is found out who changed them: transcripts are read for that
 
 
 def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
@@ -37,21 +39,49 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         "",
         "### Results",
         "",
-        "| Metric | Value |",
-        "|--------|-------|",
-        *(f"| {_cell(name)} | {_cell(value)} |" for name, value in figures.metrics),
+        *_results(figures),
         "",
+        *_changes(store, figures),
         *_tests(figures),
         *causes_md(*cause_of_execution(store, execution.id)),
         *_failures(store, figures, most),
         "### Conclusion",
         "",
-        _text(figures.conclusion),
+        escape_markdown(one_line(figures.conclusion, LONGEST_CONCLUSION)),
         "",
         f"`agenteval show {one_line(execution.id[:10])}` shows every run.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _results(figures: ReportFigures) -> list[str]:
+    """The figures; with a baseline as metric | baseline | now | change."""
+    if not figures.compared:
+        return [
+            "| Metric | Value |",
+            "|--------|-------|",
+            *(f"| {_cell(name)} | {_cell(value)} |" for name, value in figures.metrics),
+        ]
+    rows = (" | ".join(map(_cell, row)) for row in figures.compared)
+    return ["| Metric | Baseline | Now | Change |", "|---|---|---|---|", *(f"| {row} |" for row in rows)]
+
+
+def _changes(store: Store, figures: ReportFigures) -> list[str]:
+    """The tests that changed since the baseline, and who changed them."""
+    if figures.against is None:
+        return []
+    from agenteval_tui.analysis.attribution import attribute
+    from agenteval_tui.analysis.comparison_words import section
+    from agenteval_tui.exchange.comparison_md import tests_table
+
+    lines: list[str] = []
+    for state in ("regression", "improvement"):
+        listed = figures.against.shown.in_state(state)
+        if listed:
+            attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
+            lines += [f"### {_text(section(state, len(listed)))}", "", *tests_table(listed, attributed), ""]
+    return lines
 
 
 def _tests(figures: ReportFigures) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agenteval_tui.exchange.cause_schemas import CAUSE
+from agenteval_tui.exchange.comparison_schemas import AGAINST
 from agenteval_tui.exchange.schema_parts import (
     COUNT,
     CRITERION,
@@ -47,9 +48,11 @@ RESULTS = record(
                 "cost": or_null(NUMBER),
             }
         ),
+        "baseline": AGAINST,
         "runs": array(record(RUN)),
         "causes": array(CAUSE, "of the failures, worst first; those that are gone last"),
-    }
+    },
+    optional=("baseline",),
 )
 SHOWN_RUN = record({"version": {"const": 1}, **RUN, "transcript": TRANSCRIPT})
 
