@@ -6,6 +6,7 @@ import codecs
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -16,8 +17,42 @@ from pathlib import Path
 from types import TracebackType
 
 import pyte
+from pyte.charsets import LAT1_MAP
+from pyte.modes import IRM
+from pyte.screens import Char
+from wcwidth import wcwidth
 
 ROOT = Path(__file__).resolve().parents[2]
+# Colours are most of what a program writes, and nobody asks for those of the screen here.
+COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
+# What may be the beginning of a colour, whose end is still to come.
+BEGUN = re.compile(r"\x1b(?:\[[0-9;:]*)?\Z")
+
+
+class Cells(dict[str, Char | None]):
+    """The cell for each character that fills exactly one; None for the others."""
+
+    def __missing__(self, char: str) -> Char | None:
+        self[char] = Char(char) if wcwidth(char) == 1 else None
+        return self[char]
+
+
+class Screen(pyte.Screen):
+    """pyte's screen without colours, with a quick way for what is drawn most: plain text that fits into its line."""
+
+    cells = Cells()
+
+    def draw(self, data: str) -> None:
+        """Put text at the cursor."""
+        x = self.cursor.x
+        cells = [self.cells[char] for char in data]
+        plain = self.charset == 0 and self.g0_charset == LAT1_MAP and IRM not in self.mode
+        if not plain or None in cells or x + len(cells) > self.columns:
+            super().draw(data)
+            return
+        self.buffer[self.cursor.y].update(zip(range(x, x + len(cells)), cells, strict=True))
+        self.cursor.x = x + len(cells)
+        self.dirty.add(self.cursor.y)
 
 
 class Terminal:
@@ -26,9 +61,10 @@ class Terminal:
     def __init__(
         self, argv: list[str], *, columns: int = 120, rows: int = 40, env: Mapping[str, str] | None = None
     ) -> None:
-        self.screen = pyte.Screen(columns, rows)
+        self.screen = Screen(columns, rows)
         self._stream = pyte.Stream(self.screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._begun = ""
         self.written = bytearray()
         size = struct.pack("HHHH", rows, columns, 0, 0)
         # COLUMNS and LINES (test runners set them) would be believed before the terminal's own size.
@@ -78,7 +114,10 @@ class Terminal:
             if b"\x1b[?2026$p" in data:
                 self.send("\x1b[?2026;2$y")
         self.written += got
-        self._stream.feed(self._decoder.decode(bytes(got)))
+        text = COLOURS.sub("", self._begun + self._decoder.decode(bytes(got)))
+        begun = BEGUN.search(text)
+        self._begun = begun[0] if begun else ""
+        self._stream.feed(text[: len(text) - len(self._begun)])
         return bytes(got)
 
     def send(self, keys: str) -> None:
@@ -93,19 +132,48 @@ class Terminal:
             assert time.monotonic() < end, f"never came: {condition!r}; the screen:\n{self.text}"
             self.read(0.02)
 
-    def settle(self, quiet: float = 0.4) -> None:
-        """Read until nothing was written for `quiet` seconds."""
-        while self.read(quiet):
-            pass
+    def press(self, *keys: str) -> None:
+        """Type keys one by one: the next when the program has done what it does about the one before."""
+        for key in keys:
+            end = time.monotonic() + 60
+            before, _ = self._worked(main=True)
+            # An escape alone is a key only when nothing has followed it for a while: this is the key in any case.
+            self.send("\x1b[27u" if key == "\x1b" else key)
+            while before and self._worked(main=True) == (before, False):
+                assert time.monotonic() < end, f"nobody reads {key!r}; the screen:\n{self.text}"
+                self.read(0.002)
+            self.settle(0.03 if before else 0.25)
 
-    def bytes_for(self, keys: str, quiet: float = 0.25) -> int:
-        """How many bytes the program writes in answer to `keys`: until nothing came for `quiet` seconds."""
-        self.send(keys)
-        select.select([self.fd], [], [], 5.0)
-        total = 0
-        while more := len(self.read(quiet)):
-            total += more
-        return total
+    def settle(self, quiet: float = 0.4) -> None:
+        """Read until nothing was written for `quiet` seconds in which the program had nothing to do.
+
+        That it wrote nothing is not enough on a busy machine: it may not have had its turn.
+        """
+        while True:
+            before, _ = self._worked()
+            written = self.read(quiet)
+            after, wants = self._worked()
+            # Some threads look every now and then whether there is something to do.
+            if not written and not wants and after - before < (0.001 + 0.02 * quiet) * 1e9:
+                return
+
+    def _worked(self, main: bool = False) -> tuple[int, bool]:
+        """For how many nanoseconds the program's threads (or its main one) ran; whether one of them would like to."""
+        spent, wants = 0, False
+        tasks = Path(f"/proc/{self.pid}/task")
+        for task in [tasks / str(self.pid)] if main else tasks.glob("*"):
+            try:
+                spent += int((task / "schedstat").read_bytes().split()[0])
+                wants |= (task / "stat").read_bytes().rpartition(b")")[2].split()[0] in b"RD"
+            except (OSError, IndexError):
+                pass  # it has just ended, or this is no Linux
+        return spent, wants
+
+    def bytes_for(self, key: str) -> int:
+        """How many bytes the program writes in answer to `key`."""
+        before = len(self.written)
+        self.press(key)
+        return len(self.written) - before
 
     def wait_for_end(self, timeout: float = 60.0) -> None:
         """Read until the program has ended by itself; fails after `timeout` seconds."""

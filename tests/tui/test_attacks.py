@@ -150,13 +150,7 @@ def walk(folder: Path, texts: list[str]) -> str:
     command = [sys.executable, "-m", "agenteval_tui", "--db", str(folder / "history.db"), str(folder)]
     env = {f"AGENTEVAL_{name.upper()}_DIR": str(path) for name, path in own.items()}
     with Terminal(command, columns=130, rows=40, env=env) as terminal:
-
-        def press(*keys: str) -> None:
-            for key in keys:
-                terminal.send(key)
-                # What follows an escape at once would be read as one key with it.
-                terminal.settle(0.25 if key == ESCAPE else 0.06)
-
+        press = terminal.press
         terminal.wait_for("R run shown")
         terminal.wait_for("test-0")
         press(F1, ESCAPE, F2)
@@ -235,7 +229,7 @@ def walk(folder: Path, texts: list[str]) -> str:
 @pytest.mark.timeout(400)
 def test_no_attack_reaches_the_terminal_through_any_screen(tmp_path: Path) -> None:
     groups = batched(list(ATTACKS), AT_ONCE)
-    harmless = [f"31337 words {number}" for number in range(len(groups))]
+    harmless = ["31337 words"]
     attacks = ["".join(ATTACKS[name] for name in some) for some in groups]
     with ThreadPoolExecutor(2) as both:
         plain, written = both.map(walk, (tmp_path / "plain", tmp_path / "attacked"), (harmless, attacks))
