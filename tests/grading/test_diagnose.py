@@ -222,7 +222,7 @@ _configs = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(_configs)
 def test_errors_of_the_editor_are_errors_of_grading(config: dict[str, Any]) -> None:
     text = json.dumps(config)

@@ -168,7 +168,7 @@ _json = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_json, _json)
 def test_there_are_differences_where_values_differ(left: Any, right: Any) -> None:
     assert bool(list(differences(left, right))) is not same_json(left, right)

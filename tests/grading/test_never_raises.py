@@ -193,7 +193,7 @@ def test_all_that_is_registered_is_tried() -> None:
 
 
 @pytest.mark.parametrize("metric", sorted(_metrics))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(transcripts(), of_any_prototype(), st.data(), st.booleans(), _json, _needle)
 def test_no_metric_raises(
     metric: str,
@@ -220,7 +220,7 @@ def test_no_metric_raises(
     checker.diagnostics  # noqa: B018
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(transcripts(), _broken, st.sampled_from(["TextResponse", "ToolResponse"]), st.booleans(), _json)
 def test_grading_never_raises(transcript: Transcript, config: Any, prototype: str, negate: bool, x: Any) -> None:
     spec = CriterionSpec("it", prototype, config, negate=negate)
@@ -240,7 +240,7 @@ def test_grading_never_raises(transcript: Transcript, config: Any, prototype: st
     checker.diagnostics  # noqa: B018
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(transcripts(), _config)
 def test_results_survive_json(transcript: Transcript, config: Any) -> None:
     result = Checker(CriterionSpec("it", "TextResponse", config)).check(transcript, {"x": "a"})

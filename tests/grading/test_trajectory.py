@@ -171,7 +171,7 @@ def test_findings() -> None:
     assert "has no role" in said(reference=[{"content": "x"}])["wrong-value"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=6, unique=True), max_size=6))
 def test_the_matching_is_a_largest_one(candidates: list[list[int]]) -> None:
     found = largest_matching(candidates)
@@ -193,7 +193,7 @@ _calls = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_calls, _calls)
 def test_unordered_is_subset_and_superset(actual: list[Any], expected: list[Any]) -> None:
     transcript = made(*actual)

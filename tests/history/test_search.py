@@ -117,7 +117,7 @@ def test_nothing_that_is_typed_is_an_error(searched: Store, text: str) -> None:
     assert len(searched.run_ids()) == 3
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=()) | st.sampled_from('"*^:(){}+-'), max_size=30))
 def test_any_text_can_be_searched(searched: Store, text: str) -> None:
     found = searched.run_ids(RunFilter(text=text))

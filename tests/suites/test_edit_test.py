@@ -395,7 +395,7 @@ def is_subsequence(small: list[str], big: list[str]) -> bool:
     return all(one in rest for one in small)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(suites(), st.data())
 def test_a_field_changes_only_its_own_lines(text: str, data: st.DataObject) -> None:
     loaded = load_text(text, "s.yaml")
@@ -427,7 +427,7 @@ def test_a_field_changes_only_its_own_lines(text: str, data: st.DataObject) -> N
     assert new.startswith(text[: loaded.node(test.id).start])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(suites(), st.data())
 def test_criteria_in_any_order_copied_and_left_out(text: str, data: st.DataObject) -> None:
     loaded = load_text(text, "s.yaml")
@@ -450,7 +450,7 @@ def test_criteria_in_any_order_copied_and_left_out(text: str, data: st.DataObjec
     assert new.startswith(text[: text.rfind(":", 0, node.start) + 1])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(suites(), st.data())
 def test_tests_in_any_order_keep_their_lines(text: str, data: st.DataObject) -> None:
     from agenteval_tui.suites.edit_tree import TreeEdit

@@ -113,7 +113,7 @@ NEW = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(suites(), NEW, st.integers(0, 2), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_saving_a_config_changes_nothing_else(
     made: tuple[str, list[tuple[int, int]]], new: str, which: int, newline: str, bom: bool
@@ -155,7 +155,7 @@ def test_saving_a_config_changes_nothing_else(
         assert after == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(OBJECT.filter(bool), OBJECT, st.sampled_from(["flow", "block"]))
 def test_a_config_in_yaml_stays_yaml(old: dict[str, Any], new: dict[str, Any], style: str) -> None:
     """Whatever JSON the new value is, it is spliced into the YAML; a value that stays equal keeps its bytes."""
@@ -193,7 +193,7 @@ def with_leaf(value: Any, path: tuple[Any, ...], leaf: Any) -> Any:
     return copy
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(OBJECT.filter(bool), st.sampled_from(["flow", "block", "commented"]), JSON, st.integers(0, 99))
 def test_only_the_value_that_differs_is_replaced(old: dict[str, Any], style: str, leaf: Any, which: int) -> None:
     written = f" {json.dumps(old, ensure_ascii=False)}\n" if style == "flow" else block_yaml(old, 10)

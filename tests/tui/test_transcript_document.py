@@ -304,7 +304,7 @@ ANY_TEXT = st.text(
 
 
 @given(text=ANY_TEXT, width=st.integers(1, 30), data=st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_nothing_is_lost_when_text_is_laid_out(text: str, width: int, data: st.DataObject) -> None:
     bounds = st.integers(0, len(text))
     ranges = [

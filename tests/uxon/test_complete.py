@@ -250,7 +250,7 @@ PIECES = [
 texts = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(texts, st.data())
 def test_no_text_and_no_offset_breaks_it(text: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(-2, len(text) + 2))
@@ -287,7 +287,7 @@ def _readable(text: str) -> bool:
     return not parse(text).broken
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.one_of(st.sampled_from(WHOLE), values.map(json.dumps)), st.data())
 def test_what_could_be_read_can_be_read_after_it(text: str, data: st.DataObject) -> None:
     if not _readable(text):

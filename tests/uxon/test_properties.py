@@ -136,7 +136,7 @@ def _kinds(diagnostics: tuple[Diagnostic, ...]) -> Counter[tuple[str, str]]:
     return Counter((d.code, d.message) for d in diagnostics)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.one_of(damaged(), texts))
 def test_every_fix_mends_what_it_is_for(diagnose: Diagnose, text: str) -> None:
     found = diagnose(text)
