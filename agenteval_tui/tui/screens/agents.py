@@ -197,7 +197,8 @@ class AgentsScreen(FrameScreen):
         one = self._one
         chat = self._chats.get(one.key) if one is not None else None
         view = self.query_one("#chat", TranscriptView)
-        if chat is not self._shown or chat is None:
+        # Nothing instead of nothing would be painted, and sent, all the same.
+        if chat is not self._shown or (chat is None and view.cursor_key is not None):
             self._shown = chat
             view.show_transcript(chat.transcript if chat is not None else Transcript())
             view.action_last()
@@ -240,7 +241,8 @@ class AgentsScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another agent."""
-        self._show_one()
+        self._show_chat()
+        self.soon(self._show_one)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter or a click on the chosen agent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+RESTING_S = 0.12  # so long does a cursor stay on a row before what is beside the list follows it
+
 
 class FrameScreen(Screen[None]):
     """The base of the work screens. `SCOPE` names the screen in the registry of actions."""
@@ -29,6 +32,7 @@ class FrameScreen(Screen[None]):
     # Each screen says itself what has the focus; Textual's own choice would come after it and win.
     AUTO_FOCUS = ""
     NARROW = 120
+    _followed = 0.0
 
     @property
     def agenteval(self) -> AgentevalApp:
@@ -65,6 +69,24 @@ class FrameScreen(Screen[None]):
 
     def restore(self, kept: Mapping[str, Any]) -> None:
         """Take what an earlier start kept ({} for nothing), before the screen is mounted. Anything may be missing."""
+
+    def soon(self, show: Callable[[], None]) -> None:
+        """Show what follows a cursor: at once, but where the cursor is moved quickly only when it rests.
+
+        A key that is held would else send all that stands beside the list for each row that is passed.
+        """
+        now = time.monotonic()
+        before, self._followed = self._followed, now
+        if now - before > RESTING_S:
+            self.workers.cancel_group(self, "follow")
+            show()
+            return
+
+        async def rested() -> None:
+            await asyncio.sleep(RESTING_S)
+            show()
+
+        self.run_worker(cast(Any, rested), group="follow", exclusive=True, exit_on_error=False, name="follow")
 
     def ask(
         self,

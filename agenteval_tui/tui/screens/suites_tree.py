@@ -17,7 +17,8 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
-from agenteval_tui.tui.presenters.suite_tree import Node, Query, SuiteTree
+from agenteval_tui.tui.presenters.suite_query import Query
+from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.state import text, texts
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
     from agenteval_tui.history.rows import RunRow
 
+FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
 LAST_RUNS = 20
 MOST_KEPT = 500  # folds that are kept for the next start
 
@@ -52,7 +54,9 @@ class SuitesTree(FrameScreen):
             with Vertical(id="left"):
                 yield LineBlock(self._hint_lines, id="hint")
                 yield Input(
-                    placeholder="filter: text  tag:smoke  outcome:failed  agent:x", id="filter", classes="filter"
+                    placeholder=FILTER_HINT,
+                    id="filter",
+                    classes="filter",
                 )
                 yield VirtualList(id="tree")
             yield LinesView(id="detail")
@@ -73,6 +77,7 @@ class SuitesTree(FrameScreen):
             "filter": self.query_one("#filter", Input).value,
             "folded": sorted(tree.folded)[:MOST_KEPT],
             "opened": sorted(tree.opened)[:MOST_KEPT],
+            "worst_first": "yes" if tree.worst_first else "",
             "cursor": self.query_one("#tree", VirtualList).cursor_key or "",
         }
 
@@ -83,6 +88,9 @@ class SuitesTree(FrameScreen):
         """The first tree: folded, filtered and with the cursor as the last start left it."""
         kept, self._restored = self._restored, {}
         tree = SuiteTree(overview, folded=texts(kept, "folded"), opened=texts(kept, "opened"))
+        if text(kept, "worst_first"):
+            tree.worst_first = True
+            tree.arrange()
         words = text(kept, "filter")
         if words:
             box = self.query_one("#filter", Input)
@@ -123,9 +131,8 @@ class SuitesTree(FrameScreen):
             tree = self._take_restored(overview)
         else:
             tree = SuiteTree(overview, folded=old.folded, opened=old.opened)
-            if old.query:
-                tree.query = old.query
-                tree.arrange()
+            tree.query, tree.worst_first = old.query, old.worst_first
+            tree.arrange()
         self._tree = tree
         if old is not None:
             tree.marked = {key_of(node) for node in self._all_tests()} & old.marked
@@ -209,13 +216,16 @@ class SuitesTree(FrameScreen):
             (),
             (("  No suites in ", ""), (places, "bold")),
             (),
-            (("  A suite is a file named *.suite.yaml. Start with a sample:", "dim"),),
-            (("  agenteval demo", "bold"),),
+            (("  A suite is a file named *.suite.yaml.", "dim"),),
+            (("  agenteval init", "bold"), ("   writes one to begin with", "dim")),
+            (("  agenteval demo", "bold"), ("   opens the samples, with an agent that needs no network", "dim")),
         ]
 
     def _hint_lines(self, width: int) -> list[Line]:
         """The first start says which key to press."""
         tree = self._tree
+        if tree is not None and tree.query.problem:
+            return [*(((" ", ""), *line) for line in paragraph(tree.query.problem, width - 2, "error"))]
         if tree is None or not tree.overview.tests or any(suite.summaries for suite in tree.overview.suites):
             return []
         text = "Nothing was run yet. R runs every test, r the selected one."
@@ -235,6 +245,8 @@ class SuitesTree(FrameScreen):
         left: tuple[Cell, ...] = ()
         if self._tree.query:
             left = ((f"{len(self._tree.shown_tests())} shown", "dim"),)
+        if self._tree.worst_first:
+            left = (*left, (("  " if left else "") + "worst first", "dim"))
         if self._tree.marked:
             left = (*left, (("  " if left else "") + f"{len(self._tree.marked)} marked", "accent"))
         return left, ((" · ".join(facts), "dim"),)
@@ -257,7 +269,7 @@ class SuitesTree(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """The cursor moved: show what it stands on."""
-        self._show_detail()
+        self.soon(self._show_detail)
 
     def _show_detail(self) -> None:
         node = self._node
@@ -314,6 +326,20 @@ class SuitesTree(FrameScreen):
         change(tree, node)
         self.query_one("#tree", VirtualList).set_source(tree, keep_key=node.key)
 
+    def action_sort(self) -> None:
+        """Worst first, or as in the files."""
+        tree = self._tree
+        if tree is None:
+            return
+        view = self.query_one("#tree", VirtualList)
+        keep = view.cursor_key
+        tree.worst_first = not tree.worst_first
+        tree.arrange()
+        view.set_source(tree, keep_key=keep)
+        if tree.worst_first:
+            view.action_first()
+        self.retitle()
+
     def action_next_pane(self) -> None:
         tree = self.query_one("#tree", VirtualList)
         detail = self.query_one("#detail", LinesView)
@@ -332,6 +358,10 @@ class SuitesTree(FrameScreen):
             box.display = False
             self.query_one("#tree", VirtualList).focus()
             return True
+        if self._tree is not None and self._tree.marked:
+            self._tree.marked.clear()
+            self.query_one("#tree", VirtualList).refresh_rows()
+            self.retitle()
         return True
 
     def action_filter(self) -> None:
@@ -348,6 +378,7 @@ class SuitesTree(FrameScreen):
         keep = view.cursor_key
         self._tree.query = Query.parse(event.value)
         self._tree.arrange()
+        self.query_one("#hint", LineBlock).show(self._hint_lines)
         view.set_empty(self._empty())
         view.set_source(self._tree, keep_key=keep)
         self.retitle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -12,7 +13,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.lines import Line, width_of
 from agenteval_tui.tui.palette import palette_of
 
 
@@ -120,6 +121,14 @@ class LinesView(ScrollView, can_focus=True):
             for row in range(top, min(top + height, len(lines))):
                 if lines[row] != before[row]:
                     self.refresh(Region(0, row - top, self.size.width, 1))
+            return
+        height = self.size.height
+        if not self.follow and not self.scroll_offset.y and max(len(before), len(lines)) <= height:
+            # All of it is and was in sight, without a scroll bar: only the cells that differ are sent again.
+            self.set_reactive(LinesView.virtual_size, Size(self._width, len(lines)))
+            for row, (old, new) in enumerate(zip_longest(before, lines, fillvalue=())):
+                if old != new:
+                    self.refresh(Region(0, row, max(width_of(old), width_of(new)), 1))
             return
         self.virtual_size = Size(self._width, len(lines))
         if at_end:

@@ -1,0 +1,183 @@
+"""What the app sends to the terminal for a key, what it sends for nothing, and its memory, with 100,000 runs stored.
+
+A real pseudo-terminal of 120x40. A figure of bytes is the median of the keys that were pressed one after the other,
+each after the last was answered and all was quiet again.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from fcntl import ioctl
+from pathlib import Path
+from termios import TIOCSWINSZ
+from types import TracebackType
+
+from benchmarks.history import filled
+from benchmarks.table import Row
+
+QUIET_S = 0.25
+IDLE_S = 5.0
+REPEAT_S = 0.033
+HELD = 60  # keys
+SAMPLES = Path(__file__).parents[1] / "sample_suites" / "recorded"
+MOVE, EDIT, MEMORY = 500, 4_000, 150  # bytes, bytes, MB
+
+
+class Terminal:
+    """A program in a pseudo-terminal, and what it writes. Use as a context manager: it ends the program."""
+
+    def __init__(self, command: list[str], environment: Mapping[str, str]) -> None:
+        self._master, slave = pty.openpty()
+        ioctl(slave, TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        self.process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        os.close(self._master)
+
+    def read(self, quiet: float) -> tuple[bytes, float]:
+        """What comes until nothing came for `quiet` seconds; and when the last of it came."""
+        got, last = b"", time.perf_counter()
+        while select.select([self._master], [], [], quiet)[0]:
+            try:
+                piece = os.read(self._master, 65536)
+            except OSError:
+                break
+            got += piece
+            last = time.perf_counter()
+            if b"\x1b[?2026$p" in piece:
+                os.write(self._master, b"\x1b[?2026;2$y")
+        return got, last
+
+    def until(self, seen: str) -> None:
+        """Read until this was written, and all is quiet again."""
+        got, end = b"", time.monotonic() + 60
+        while seen.encode() not in got:
+            if time.monotonic() > end:
+                raise TimeoutError(f"the app never showed {seen!r}")
+            got += self.read(0.02)[0]
+        self.read(QUIET_S * 2)
+
+    def press(self, keys: str, seen: str = "") -> None:
+        """Type, and wait until the answer is there."""
+        os.write(self._master, keys.encode())
+        if seen:
+            self.until(seen)
+        else:
+            self.read(QUIET_S * 2)
+
+    def cost(self, keys: list[str]) -> tuple[list[int], list[float]]:
+        """Bytes and milliseconds of each key: until the last of its answer was there."""
+        sizes, took = [], []
+        for key in keys:
+            began = time.perf_counter()
+            os.write(self._master, key.encode())
+            select.select([self._master], [], [], 5.0)
+            got, last = self.read(QUIET_S)
+            sizes.append(len(got))
+            took.append(max(last - began, 0.0) * 1e3)
+        return sizes, took
+
+    def held(self, keys: list[str]) -> float:
+        """Bytes a key while keys come as fast as a keyboard repeats them; the first and what follows the last are
+        moves like single ones, and not in it."""
+        total = 0
+        os.write(self._master, b"j")
+        self.read(REPEAT_S)
+        for key in keys:
+            os.write(self._master, key.encode())
+            end = time.perf_counter() + REPEAT_S
+            while (left := end - time.perf_counter()) > 0:
+                if select.select([self._master], [], [], left)[0]:
+                    total += len(os.read(self._master, 65536))
+        self.read(QUIET_S * 2)
+        return total / len(keys)
+
+
+def memory_mb(pid: int) -> float:
+    """The most that a process ever had."""
+    status = Path(f"/proc/{pid}/status").read_text("utf-8")
+    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def _bytes(what: str, sizes: list[int], due: int) -> Row:
+    middle = statistics.median(sizes)
+    return Row(what, f"{middle:,.0f} bytes (most {max(sizes):,})", f"< {due:,}", middle < due)
+
+
+def beside(screen: str, app: Terminal, times: int) -> list[Row]:
+    """A list with something beside it that follows the cursor: when keys are held, and with all that follows."""
+    held = app.held((["j", "k"] * HELD)[:HELD])
+    sizes = app.cost((["j", "k"] * times)[:times])[0]
+    return [
+        Row(f"cursor move, {screen}, a key held", f"{held:,.0f} bytes", f"< {MOVE:,}", held < MOVE),
+        Row("  one move, with all that stands beside it", f"{statistics.median(sizes):,.0f} bytes", "", None),
+    ]
+
+
+def run(quick: bool = False) -> list[Row]:
+    """All figures, of one app on one history."""
+    number, times = (2_000, 4) if quick else (100_000, 15)
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        db = folder / "history.db"
+        filled(db, number).close()
+        environment = {
+            **{one: value for one, value in os.environ.items() if one not in ("COLUMNS", "LINES", "NO_COLOR")},
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            **{f"AGENTEVAL_{one}_DIR": name for one in ("DATA", "CONFIG", "RUNTIME")},
+        }
+        program = [sys.executable, "-m", "agenteval_tui", "--db", str(db)]
+        verb = [sys.executable, "-m", "agenteval_tui", "run", "--db", str(db), str(SAMPLES)]
+        subprocess.run(verb, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        with Terminal([*program, str(SAMPLES)], environment) as app:
+            app.until("customers-austria")
+            app.press("l")
+            down = ["j"] * times
+            rows += beside("Suites", app, times)
+            app.press("5", "history")
+            rows.append(_bytes("cursor move, History: executions", app.cost(down)[0], MOVE))
+            app.press("\t", "run")
+            sizes, took = app.cost(down)
+            rows.append(_bytes(f"cursor move, History: {number:,} runs", sizes, MOVE))
+            rows.append(Row("  the same, until it is painted", f"{statistics.median(took):.1f} ms", "", None))
+            took = app.cost(["G", "g"] * (times // 2))[1]
+            rows.append(Row("  to the last row, and back", f"{statistics.median(took):.1f} ms", "", None))
+            app.press("8", "agents")
+            rows += beside("Agents", app, times)
+            app.press("2")
+            rows += beside("Editor", app, times)
+            app.press("1", "suites")
+            app.press("gj\r", "looked at")
+            rows.append(_bytes("cursor move, Inspect: transcript", app.cost((["j", "k"] * times)[:times])[0], MOVE))
+            app.press("e")
+            app.press("\x1b[B\x1b[B")
+            rows.append(_bytes("key in the config editor, 120x40", app.cost(list("abcdefghijklmno")[:times])[0], EDIT))
+            app.read(1.0)
+            sent = len(app.read(IDLE_S)[0])
+            rows.append(Row("nothing is pressed for 5 s", f"{sent} bytes", "0", sent == 0))
+            used = memory_mb(app.process.pid)
+        what = f"memory of the app after all this, {number:,} runs stored"
+        rows.append(Row(what, f"{used:.0f} MB", f"< {MEMORY} MB", used < MEMORY))
+    return rows
