@@ -1,0 +1,114 @@
+"""Who changed a verdict: old and new output under old and new criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from compared import (
+    NEW,
+    NICE,
+    NO,
+    NOON,
+    OLD,
+    POLITE,
+    YES,
+    Planned,
+    answered,
+    keep,
+    text,
+    two_executions,
+)  # fmt: skip
+
+from agenteval_tui.analysis.attribution import attribute, attribute_pair, said_of_divergence
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "h.db") as opened:
+        yield opened
+
+
+def who(store: Store, test: str, number: int = 1) -> tuple[str, str]:
+    flip = attribute_pair(store, f"OLD-{test}-0-{number}", f"NEW-{test}-0-{number}")
+    return flip.test.who, flip.test.reason
+
+
+def test_agent_criterion_both_and_judge_noise(store: Store) -> None:
+    two_executions(store)
+    assert who(store, "refund-policy")[0] == "agent"
+    said, reason = who(store, "customers-germany", 2)
+    assert said == "criterion"
+    assert "the old output passes with it, too" in reason
+    assert who(store, "both-ways") == ("both", "the criterion changed and the output changed: each alone fails")
+    assert who(store, "greeting")[0] == "judge noise"
+    found = attribute(store, [(f"OLD-refund-policy-0-{n}", f"NEW-refund-policy-0-{n}") for n in (1, 3, 5)])
+    assert found is not None
+    assert (found.who, len(found.flips)) == ("agent", 3)
+    assert found.divergence == "step 1: it called search_docs, now it answers at once"
+    assert set(found.by_criterion) == {"cites the policy", "looks it up"}
+    assert attribute(store, [("OLD-gone-0-1", "nowhere")]) is None
+    # Errors are no verdicts.
+    assert who(store, "broken") == ("unknown", "a run ended as error: that is no verdict")
+
+
+def test_only_together_and_what_can_not_be_judged_crosswise(store: Store) -> None:
+    judge = {"type": "Judge", "criteria": "Is it kind?", "scale": "pass_fail"}
+    asked_else = CriterionSpec(POLITE.name, "TextResponse", {"metrics": [judge]})
+    bad = CriterionSpec("answer", "TextResponse", {"metrics": [{"type": "Regex", "pattern": "("}]})
+    keep(store, OLD, [
+        Planned("together", [answered("a")], [text("a", "c")]),
+        Planned("asked", [NICE], [POLITE], [YES]),
+        Planned("new-criterion", [answered("a")], [text("a")]),
+        Planned("threshold", [answered("a")], [text("a")]),
+        Planned("values", [answered("a")], [text("{{wanted}}")], variables=(("wanted", "a"),)),
+        Planned("broken-before", [answered("a")], [bad]),
+    ])  # fmt: skip
+    keep(store, NEW, [
+        Planned("together", [answered("c")], [text("a")]),
+        Planned("asked", [answered("Go away.")], [asked_else], [NO]),
+        Planned("new-criterion", [answered("a")], [text("a"), text("z", name="more")]),
+        Planned("threshold", [answered("a")], [text("a")]),
+        Planned("values", [answered("a")], [text("{{wanted}}")], variables=(("wanted", "b"),)),
+        Planned("broken-before", [answered("a")], [text("z")]),
+    ], at_ms=NOON + 5)  # fmt: skip
+    assert who(store, "together") == ("both", "the criterion and the output changed, and only together it fails")
+    said, reason = who(store, "asked")
+    assert said == "unknown"
+    assert "gives no verdict" in reason
+    assert who(store, "new-criterion") == ("criterion", "criterion 'more' is new, and fails")
+    assert who(store, "threshold") == ("unknown", "both ended alike")
+    assert who(store, "values")[0] == "criterion", "the same output: other expected values of the row"
+    assert who(store, "broken-before")[0] == "unknown"
+
+
+def test_a_judge_that_says_both_of_one_answer_is_noise(store: Store) -> None:
+    votes = CriterionSpec(
+        "polite", "TextResponse", {"metrics": [{"type": "Judge", "criteria": "?", "scale": "pass_fail"}]}
+    )
+    keep(store, OLD, [Planned("t", [NICE], [votes], [YES]), Planned("u", [NICE], [votes], [YES])])
+    keep(store, NEW, [
+        Planned("t", [answered("Hm.")], [votes], [NO]), Planned("u", [answered("Hm.")], [votes], [NO]),
+    ], at_ms=NOON + 5)  # fmt: skip
+    assert who(store, "t") == ("agent", "the criterion is the same, the output changed")
+    # Somebody asks again later, and the judge thinks otherwise.
+    (first,) = store.replies("NEW-u-0-1")
+    again = replace(first, reply=replace(first.reply, raw=YES, at_ms=first.reply.at_ms + 1_000))
+    store.keep_replies("NEW-u-0-1", [again]).result()
+    assert who(store, "u") == ("judge noise", "asked 2 times about the new output, the judge says passed 1 times")
+
+
+def test_the_first_divergence_in_words() -> None:
+    one = answered("x", ("get_order", {"id": "#W1"}))
+    assert said_of_divergence(one, one) == ""
+    other = answered("x", ("get_order", {"id": "#W2"}))
+    assert (
+        said_of_divergence(one, other)
+        == 'step 1: it called get_order with id="#W1", now it calls get_order with id="#W2"'
+    )
+    longer = answered("x", ("get_order", {"id": "#W1"}), ("refund", {}))
+    assert said_of_divergence(one, longer) == "step 2: it answered at once, now it calls refund"

@@ -1,0 +1,200 @@
+"""Two sides compared: what counts as a change, how runs are paired, which test is used, and sides by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from compared import AFTER, BEFORE, NEW, NOON, OLD, Planned, answered, keep, renamed, text, two_executions
+from scipy import stats
+
+from agenteval_tui.analysis.comparison import compare, compare_runs
+from agenteval_tui.analysis.comparison_metrics import metric_changes
+from agenteval_tui.analysis.comparison_model import Comparison, Side
+from agenteval_tui.analysis.comparison_sides import Sides, sides_of
+from agenteval_tui.analysis.comparison_words import said_of_counts, said_of_power, said_of_rate, said_of_test
+from agenteval_tui.history.baselines import set_baseline, set_baseline_run
+from agenteval_tui.history.comparing import ComparedRun
+from agenteval_tui.history.store import Store
+from agenteval_tui.text.problems import AgentevalError
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "h.db") as opened:
+        yield opened
+
+
+def compared(store: Store, **sides: object) -> Comparison:
+    return compare(store, *sides_of(store, Sides(**sides)))  # type: ignore[arg-type]
+
+
+def made(test: str, status: str, number: int = 0, *, side: str = "A", **more: object) -> ComparedRun:
+    """A run that was never stored."""
+    run = ComparedRun(
+        number, f"{side}{test}{number}", side, 1, "/s", "S", test, test, "", 0, 1, "x", status,
+        {"passed": 1.0, "failed": 0.0}.get(status), 100.0, 10, 5, 0.1, False, None, 1,
+    )  # fmt: skip
+    return replace(run, **more)  # type: ignore[arg-type]
+
+
+def side(runs: list[ComparedRun], kind: str = "execution") -> Side:
+    return Side(kind, "s", "ref", tuple(runs))
+
+
+def of(outcomes: list[tuple[str, str]]) -> Comparison:
+    """Each pair is a test that ran once on both sides."""
+    left = [made(f"t{n}", was, n) for n, (was, _) in enumerate(outcomes)]
+    right = [made(f"t{n}", now, n + 1_000, side="B") for n, (_, now) in enumerate(outcomes)]
+    return compare_runs(side(left), side(right), {}, {})
+
+
+def test_every_kind_of_change_regressions_first(store: Store) -> None:
+    two_executions(store)
+    found = compared(store, a=OLD, b=NEW)
+    assert [(one.state, one.test) for one in found.tests] == [
+        ("regression", "greeting"), ("regression", "both-ways"), ("regression", "refund-policy"),
+        ("improvement", "customers-germany"), ("score", "keywords"), ("undecided", "broken"), ("added", "fresh"),
+        ("removed", "gone"), ("same", "top-products"),
+    ]  # fmt: skip
+    assert said_of_counts(found).startswith("3 regressions, 1 improvement, 1 other score, 1 not decided")
+    by_name = {one.test: one for one in found.tests}
+    refund = by_name["refund-policy"]
+    assert refund.was is not None
+    assert refund.now is not None
+    assert (refund.was.passed, refund.was.n, refund.now.passed, refund.now.n) == (5, 5, 2, 5)
+    assert refund.difference == pytest.approx(-0.6)
+    assert refund.p_value == pytest.approx(stats.fisher_exact([[5, 0], [2, 3]]).pvalue)
+    # The first, third and fifth repetition failed: their own counterparts are the pairs.
+    assert [pair[1][-1] for pair in refund.pairs] == ["1", "3", "5"]
+    assert all(one[-1] == other[-1] for one, other in refund.pairs)
+    germany = by_name["customers-germany"].criteria[0]
+    assert germany.edited
+    assert germany.state == "improvement"
+    assert by_name["broken"].now is not None
+    assert by_name["broken"].now.errors == 1, "an error is no verdict, and no regression"
+    assert by_name["keywords"].score == pytest.approx(1 / 3)
+    assert by_name["keywords"].difference == 0
+    metrics = metric_changes(store, refund)
+    assert [(one.type, one.was and one.was.passed, one.now and one.now.passed) for one in metrics["looks it up"]] == [
+        ("ToolCheck", 5, 2)
+    ]
+    one = found.overall
+    assert one.test == "sign-flip", "repetitions: each case counts once"
+    assert one.n == 6
+    assert one.rate is not None
+    assert one.rate.difference == pytest.approx((-1 - 1 - 0.6 + 0.6 + 0 + 0) / 6)
+    assert one.left_out == 3
+    assert one.latency_ms is not None
+    assert one.latency_ms.difference == pytest.approx(200)
+
+
+def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None:
+    found = of([("passed", "failed")] * 6 + [("failed", "passed")] + [("passed", "passed")] * 13)
+    one = found.overall
+    assert (one.test, one.n) == ("mcnemar", 20)
+    assert one.p_value == pytest.approx(stats.binomtest(1, 7).pvalue)
+    assert said_of_rate(one).startswith("95 % to 70 %, -25 points (95 % interval ")
+    assert said_of_test(one) == "McNemar's exact test on 20 pairs: p = 0.12"
+    assert said_of_power(one).startswith("20 pairs show a drop of ")
+    assert "too few to tell a smaller one" in said_of_power(one)
+    few = of([("passed", "failed")] * 3).overall
+    assert said_of_power(few) == "3 pairs could not have shown any drop"
+    assert few.p_value == 0.25
+    clear = of([("passed", "failed")] * 12 + [("passed", "passed")] * 8).overall
+    assert clear.p_value is not None
+    assert clear.p_value < 0.001
+    assert "too few" not in said_of_power(clear)
+
+
+def test_without_a_case_in_common_fishers_test_compares_what_there_is() -> None:
+    left = [made("a", "passed", n, repetition=n) for n in range(9)]
+    right = [made("b", "passed" if n < 3 else "failed", n + 100, side="B", repetition=n) for n in range(8)]
+    found = compare_runs(side(left), side(right), {}, {})
+    one = found.overall
+    assert (one.test, one.n, one.left_out) == ("fisher", 8, 2)
+    assert one.p_value == pytest.approx(stats.fisher_exact([[9, 0], [3, 5]]).pvalue)
+    assert one.rate is not None
+    assert one.rate.interval is not None
+    assert one.rate.interval[0] < one.rate.difference < one.rate.interval[1] < 0
+    assert {one.state for one in found.tests} == {"added", "removed"}
+
+
+def test_rows_of_a_dataset_are_cases_and_variations_are_told_apart_where_both_sides_have_them() -> None:
+    rows = [("passed", "failed")] * 7 + [("passed", "passed")] * 3
+    left = [made("t", was, n, row=n + 1) for n, (was, _) in enumerate(rows)]
+    right = [made("t", now, n + 100, side="B", row=n + 1) for n, (_, now) in enumerate(rows)]
+    only = made("t", "failed", 999, side="B", row=99)
+    (test,) = compare_runs(side(left), side([*right, only]), {}, {}).tests
+    assert (test.cases, test.was and test.was.n, test.now and test.now.n) == (10, 10, 10), "row 99 is on one side only"
+    assert test.p_value == pytest.approx(stats.binomtest(0, 7).pvalue)
+    big = [replace(run, variation="big") for run in left]
+    assert [one.label for one in compare_runs(side([*left, *big]), side(right), {}, {}).tests] == ["t", "t [big]"]
+    # Of two variations against each other nothing but the name differs.
+    found = compare_runs(
+        side(left, "variation"), side([replace(run, variation="big") for run in right], "variation"), {}, {}
+    )
+    assert not found.by_variation
+    assert [(one.label, one.state) for one in found.tests] == [("t", "regression")]
+    assert "variations are not told apart" in found.notes[0]
+
+
+def test_a_suite_that_lies_elsewhere_now_is_the_same_by_its_name() -> None:
+    left = [made("t", "passed", 1, suite_key="/old/s.yaml")]
+    right = [made("t", "failed", 2, side="B", suite_key="/new/s.yaml")]
+    found = compare_runs(side(left), side(right), {}, {})
+    assert [one.state for one in found.tests] == ["regression"]
+    assert found.notes == ("suite S: /old/s.yaml is compared with /new/s.yaml",)
+
+
+def test_criteria_that_came_went_and_were_renamed(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [answered("yes")], [text("yes", name="one"), text("y", name="old")])])
+    keep(
+        store,
+        NEW,
+        [Planned("t", [answered("yes")], [renamed(text("yes"), "uno"), text("e", name="new")])],
+        at_ms=NOON + 9,
+    )
+    (test,) = compared(store, a=OLD, b=NEW).tests
+    assert test.state == "criteria"
+    assert [(one.name, one.state, one.was_name) for one in test.criteria] == [
+        ("new", "added", ""), ("old", "removed", ""), ("uno", "same", "one"),
+    ]  # fmt: skip
+
+
+def test_differences_of_scores_up_to_a_thousandth_are_none() -> None:
+    for score, state in ((0.5010, "same"), (0.5012, "score")):
+        left, right = made("t", "passed", 1, score=0.5), made("t", "passed", 2, side="B", score=score)
+        (test,) = compare_runs(side([left]), side([right]), {}, {}).tests
+        assert test.state == state
+
+
+def test_sides_by_name_and_what_is_said_where_there_are_none(store: Store) -> None:
+    keep(store, OLD, BEFORE)
+    with pytest.raises(AgentevalError, match=r"no test of execution .* has a baseline"):
+        compared(store)
+    with pytest.raises(AgentevalError, match="both sides are the same runs"):
+        compared(store, a=OLD)
+    other = [replace(one, agent="shop/small") for one in BEFORE]
+    keep(store, NEW, [*AFTER, *(replace(one, variation="small") for one in other)], at_ms=NOON + 1)
+    set_baseline(store, OLD)
+    found = compared(store)
+    assert (found.a.kind, found.b.reference, found.a.executions) == ("baseline", NEW, (OLD,))
+    set_baseline_run(store, "OLD-refund-policy-0-2")
+    (refund,) = [one for one in compared(store).tests if one.test == "refund-policy" and not one.variation]
+    assert (refund.was and refund.was.n, refund.now and refund.now.n) == (1, 5)
+    two = compared(store, agents=("shop/support", "shop/small"))
+    assert (two.a.kind, two.a.name, two.b.name) == ("agent", "shop/support", "shop/small")
+    assert two.counts()["regression"] == 1, "of the first agent's tests the second one does customers-germany worse"
+    assert compared(store, variations=("default", "small")).counts() == two.counts()
+    assert {run.agent for run in compared(store, a=OLD, agents=("shop/support",)).b.runs} == {"shop/support"}
+    with pytest.raises(AgentevalError, match=r"no run with agent 'none' in smoke") as wrong:
+        compared(store, a=OLD, agents=("none",))
+    assert wrong.value.mend == "there is shop/support"
+    with pytest.raises(AgentevalError, match="only two agents"):
+        compared(store, agents=("a", "b", "c"))
+    with pytest.raises(AgentevalError, match="there is no execution 'nowhere'"):
+        compared(store, a="nowhere")
+    assert compared(store, a="OLD-refund-policy-0-1", b="NEW-refund-policy-0-1").counts() == {"regression": 1}
