@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from shop import app_on, run_samples, settle, until
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from agenteval_tui import places
 from agenteval_tui.runs import events
@@ -204,6 +205,25 @@ def test_history_runs(snap_compare: Any, recorded: tuple[Path, Path], size: tupl
         await pilot.press("5")
         await settle(pilot)
         await pilot.press("enter")
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
+@pytest.mark.parametrize("sheet", ["filter", "delete", "prune", "import"])
+def test_history_sheets(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], sheet: str) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await pilot.press("5")
+        await settle(pilot)
+        if sheet == "filter":
+            await pilot.press("m", "slash")
+            pilot.app.screen.query_one("#search", Input).value = "agent:shop since:soon"
+        elif sheet == "import":
+            await pilot.press("i")
+            pilot.app.screen.query_one("#field-path", Input).value = str(recorded[0]) + "/nothing.eval"
+        else:
+            await pilot.press("x" if sheet == "delete" else "p")
+        await settle(pilot)
 
     look(snap_compare, recorded, size, before)
 

@@ -93,6 +93,15 @@ class HistoryChanges(FrameScreen):
 
         self.ask(read, show, group="live")
 
+    def action_causes(self) -> None:
+        """The causes of the chosen execution's failures."""
+
+        def then(rows: list[ExecutionRow]) -> None:
+            if rows:
+                self.agenteval.show_causes(rows[-1].id)
+
+        self._with_executions(then)
+
     def action_resume(self) -> None:
         def then(rows: list[ExecutionRow]) -> None:
             if len(rows) != 1:

@@ -1,0 +1,213 @@
+"""The History screen at size and in use: pages that come in, filters, marks, baselines, deleting, pruning, files."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop import app_on, settle, text_of, until
+from textual.widgets import Input
+
+from agenteval_tui.history import baselines
+from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.tui.screens.compare import CompareScreen
+from agenteval_tui.tui.screens.difference import DifferenceScreen
+from agenteval_tui.tui.screens.history import HistoryScreen
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+SUITE = "/suites/orders.suite.yaml"
+RUNS = 600  # several pages
+
+
+def execution(store: Store, name: str, number: int, at: int, agent: str = "shop") -> None:
+    """An execution of two tests; every third run failed."""
+    record = ExecutionRecord(name, f"title of {name}", "run", "orders", (SUITE,), at)
+    runs = []
+    for one in range(number):
+        planned = PlannedRun(
+            *(f"{name}-{one:05}", name, one, SUITE, "Orders", f"test-{one % 2}", "Test"),
+            agent=agent,
+            repetition=one // 2 + 1,
+            prompt="Where is it?",
+            tags=("smoke",) if one % 2 else (),
+        )
+        answer = f"answer {one} of {name}"
+        done = Transcript((Message("user", "Where is it?"), Message("assistant", answer)), final_output=answer)
+        failed = one % 3 == 0
+        why = "the word is missing" if failed else ""
+        runs.append(
+            (planned, RunEnded(planned.id, "failed" if failed else "passed", 1.0, at, 5.0, 1, done, (), 0, why))
+        )
+    store.import_runs(record, runs)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("history") / "history.db"
+    with Store.open(path) as store:
+        execution(store, "OLD", 4, 86_400_000)
+        execution(store, "BIG", RUNS, 1_790_000_000_000, "robot")
+        execution(store, "NEW", 6, 1_795_000_000_000)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def db(filled: bytes, tmp_path: Path) -> Path:
+    path = tmp_path / "history.db"
+    path.write_bytes(filled)
+    return path
+
+
+async def typed(pilot: Any, text: str) -> str:
+    """What the screen shows for this search."""
+    await pilot.press("slash")
+    pilot.app.screen.query_one("#search", Input).value = text  # a key a letter would take seconds
+    await settle(pilot)
+    shown = text_of(pilot.app)
+    await pilot.press("escape")
+    await settle(pilot)
+    return shown
+
+
+async def test_lists_of_any_length_are_read_as_they_are_looked_at(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: set[str] = set()
+    was = Store._read
+
+    def noted(self: Store, query: Any) -> Any:
+        readers.add(threading.current_thread().name)
+        return was(self, query)
+
+    monkeypatch.setattr(Store, "_read", noted)
+    app = app_on(tmp_path, db)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settle(pilot)
+        await pilot.press("5")
+        await settle(pilot)
+        assert isinstance(app.screen, HistoryScreen)
+        assert "3 executions" in text_of(app)
+        await pilot.press("tab")
+        await settle(pilot)
+        assert f"{RUNS + 10} runs" in text_of(app)
+        await pilot.press("G")
+        assert "answer" in text_of(app) or "…" in text_of(app)
+        await until(pilot, lambda: "answer 2 of OLD" in text_of(app))
+        view = app.screen.query_one("#list", VirtualList)
+        for _ in range(8):
+            await pilot.press("pageup")
+        await until(pilot, lambda: "of BIG" in text_of(app) and "  …" not in text_of(app))
+        at = view.cursor_key
+        await pilot.press("enter")
+        await settle(pilot)
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen))
+        await pilot.press("5")
+        await settle(pilot)
+        assert view.cursor_key == at
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "of NEW" in await typed(pilot, "agent:shop")
+        assert "1 execution" in await typed(pilot, "before:1971-01-01")
+        assert "Nothing fits" in await typed(pilot, "test:nowhere")
+        assert "no outcome is called" in await typed(pilot, "outcome:nice")
+        shown = await typed(pilot, "answer 7 agent:rob")
+        assert "answer 7 of BIG" in shown
+        assert "of NEW" not in shown
+        await pilot.press("tab")
+        await settle(pilot)
+        assert "5 runs" in await typed(pilot, "tag:smoke agent:shop")
+        assert "4 runs" in await typed(pilot, "outcome:fail agent:shop")
+    # The screen asks in threads: what paints and takes keys never waits for the disk.
+    assert readers
+    assert threading.main_thread().name not in readers
+
+
+async def test_what_is_marked_is_compared_kept_deleted_and_written(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = app_on(tmp_path, db)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("5")
+        await settle(pilot)
+        await pilot.press("m", "m")
+        assert "2 marked" in text_of(app)
+        await pilot.press("d")
+        await settle(pilot)
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await pilot.press("5")
+        await settle(pilot)
+        await pilot.press("M", "g", "b")
+        await settle(pilot)
+        assert "becomes the baseline of its 2 tests" in " ".join(text_of(app).split())
+        await pilot.press("y")
+        await settle(pilot)
+        await until(pilot, lambda: "◆" in text_of(app))
+        assert [one.execution_id for one in baselines.baselines(app.session.store)] == ["NEW", "NEW"]
+        await pilot.press("x")
+        await settle(pilot)
+        assert "Delete 1 execution with 6 runs?" in text_of(app)
+        assert "are a baseline, which is cleared with them: 6" in text_of(app)
+        await pilot.press("escape", "B")
+        await settle(pilot)
+        await pilot.press("y")
+        await settle(pilot)
+        await until(pilot, lambda: not baselines.baselines(app.session.store))
+        # Two runs, step by step.
+        await pilot.press("enter")
+        await settle(pilot)
+        await pilot.press("m", "j", "m", "d")
+        await settle(pilot)
+        await until(pilot, lambda: isinstance(app.screen, DifferenceScreen))
+        await pilot.press("5")
+        await settle(pilot)
+        await pilot.press("x")
+        await settle(pilot)
+        assert "Delete 2 runs?" in text_of(app)
+        await pilot.press("y")
+        await settle(pilot)
+        await until(pilot, lambda: "4 runs" in text_of(app))
+        await pilot.press("escape")
+        await settle(pilot)
+        # Written to a file.
+        await pilot.press("e")
+        await settle(pilot)
+        await pilot.press("tab", "enter")
+        await settle(pilot)
+        (written,) = tmp_path.glob("runs-*.jsonl")
+        assert len(written.read_text("utf-8").splitlines()) == 4
+        # And one brought in.
+        (tmp_path / "talk.json").write_text(json.dumps([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]), "utf-8")
+        await pilot.press("i")
+        await settle(pilot)
+        app.screen.query_one("#field-path", Input).value = "talk.json"
+        await until(pilot, lambda: "openai" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "1 run read, 1 added" in text_of(app))
+        await pilot.press("escape")
+        await settle(pilot)
+        assert isinstance(app.screen, HistoryScreen)
+        assert "4 executions" in text_of(app)
+        # What is old goes.
+        await pilot.press("p")
+        await until(pilot, lambda: "would go" in text_of(app))
+        app.screen.query_one("#field-age", Input).value = "50y"
+        app.screen.query_one("#field-keep", Input).value = "1"
+        await until(pilot, lambda: "4 of 609 runs and 1 of 4 executions would go" in text_of(app))
+        await settle(pilot)
+        await pilot.press("enter")
+        await until(pilot, lambda: "remove them for good" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen))
+    with sqlite3.connect(db) as direct:
+        assert direct.execute("SELECT count(*) FROM runs").fetchone()[0] == 605
+        assert direct.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    direct.close()
