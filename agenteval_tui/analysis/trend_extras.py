@@ -76,11 +76,15 @@ def _scores(counts: Iterable[ScoreCount]) -> tuple[Scores, ...]:
         ends = {outcome: sum(one.count for one in listed if one.outcome == outcome) for outcome in _ENDS}
         scored = [one for one in listed if one.tenth >= 0]
         n = sum(one.count for one in scored)
+        passed, failed, errors, review = (ends[outcome] for outcome in _ENDS)
         made.append(
             Scores(
                 name,
-                ends["passed"] + ends["failed"],
-                *(ends[outcome] for outcome in _ENDS),
+                passed + failed,
+                passed,
+                failed,
+                errors,
+                review,
                 sum(one.sum for one in scored) / n if n else None,
                 tuple(sum(one.count for one in scored if one.tenth == tenth) for tenth in range(10)),
             )

@@ -38,6 +38,8 @@ class Wanted:
     tags: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     count_errors: bool = False
+    only: tuple[int, ...] | None = None
+    """Row numbers of tests, beside what else says which; None: all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def pick(connection: Connection, wanted: Wanted, known: Sequence[TestName] | Non
     tests: tuple[int, ...] | None = None
     if wanted.paths or wanted.suites or wanted.tests:
         tests = _chosen(wanted, rows.tests_known(connection) if known is None else known)
+    if wanted.only is not None:
+        tests = wanted.only if tests is None else tuple(one for one in tests if one in wanted.only)
     return Picked(wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags)
 
 

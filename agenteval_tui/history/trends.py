@@ -220,7 +220,8 @@ def executions_in(connection: sqlite3.Connection, picked: Picked) -> list[Execut
         for number, first, last in rows:
             named = connection.execute("SELECT uid, title FROM executions WHERE id = ?", (number,)).fetchone()
             if named is not None:
-                found.append(ExecutionTime(number, *named, first, last))
+                uid, title = named
+                found.append(ExecutionTime(number, uid, title, first, last))
     return sorted(found, key=lambda one: (one.first_ms, one.row))
 
 

@@ -73,6 +73,12 @@ def _review() -> FrameScreen:
     return ReviewScreen()
 
 
+def _trends() -> FrameScreen:
+    from agenteval_tui.tui.screens.trends import TrendsScreen
+
+    return TrendsScreen()
+
+
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "suites": _suites,
     "editor": _editor,
@@ -80,6 +86,7 @@ FACTORIES: dict[str, Callable[[], FrameScreen]] = {
     "inspect": _inspect,
     "history": _history,
     "compare": _compare,
+    "trends": _trends,
     "agents": _agents,
     "causes": _causes,
     "review": _review,

@@ -1,0 +1,216 @@
+"""The Trends screen's drawing, and what stands under the cursor of its axis of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from agenteval_tui.analysis.trend_bins import at_text
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.presenters import figures
+from agenteval_tui.tui.presenters.outcomes import glyph
+from agenteval_tui.tui.presenters.plot import MARKS, STYLES, Curve, Plot, draw
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.trends import Figures, Series, Spent, Trend
+    from agenteval_tui.history.trends import Measure
+
+Shown = Literal["rate", "latency", "tokens", "cost", "steps"]
+SHOWN: tuple[Shown, ...] = ("rate", "latency", "tokens", "cost", "steps")
+WORDS: dict[Shown, str] = {
+    "rate": "pass rate, 95 % interval",
+    "latency": "latency of a run",
+    "tokens": "tokens of a run",
+    "cost": "cost, US dollars",
+    "steps": "tool calls of a run",
+}
+MOST = 5
+"""Groups that are drawn; the list beside has all of them."""
+
+_SAY: dict[Shown, Callable[[float], str]] = {
+    "rate": lambda value: f"{value * 100:.0f} %",
+    "latency": lambda value: figures.duration(value) or "0 ms",
+    "tokens": lambda value: f"{value:,.0f}" if value < 100_000 else f"{value / 1000:,.0f}k",
+    "cost": lambda value: f"${value:.2f}" if value >= 0.1 or not value else f"${value:.4f}",
+    "steps": lambda value: f"{value:.3g}",
+}
+
+
+def plot_lines(
+    found: Trend, shown: Shown, width: int, height: int, cursor: int, below: float | None = None
+) -> list[Line]:
+    """The drawing in `width` cells and `height` lines."""
+    curves = tuple(_curves(found, shown))
+    values = [value for curve in curves for value in curve.values if value is not None]
+    low, high = 0.0, 1.0
+    if shown != "rate":
+        high = _round_up(max(values, default=1.0))
+    plot = Plot(
+        curves,
+        tuple(short_label(one.since_ms, found.by) for one in found.bins),
+        low,
+        high,
+        _SAY[shown],
+        cursor,
+        below if shown == "rate" else None,
+        f" alert below {below * 100:g} % " if below is not None else "",
+    )
+    return draw(plot, width, height)
+
+
+def _curves(found: Trend, shown: Shown) -> list[Curve]:
+    grouped = bool(found.wanted.group)
+    made = []
+    for number, one in enumerate(found.series[: MOST if grouped else 1]):
+        mark, style = marker(number)
+        if shown == "rate":
+            rates = tuple(None if point is None else point.rate for point in one.points)
+            # Of several groups the intervals would lie on each other: the list and the cursor say them.
+            ranges = () if grouped else tuple(_range(point) for point in one.points)
+            made.append(Curve(mark, style, rates, ranges))
+            continue
+        spent = one.spent.get(shown, ())
+        if shown == "cost":
+            made.append(Curve(mark, style, tuple(None if s is None else s.total for s in spent)))
+            continue
+        made.append(Curve(mark, style, tuple(None if s is None else s.p50 for s in spent)))
+        if not grouped:
+            mark, style = marker(1)
+            made.append(Curve(mark, style, tuple(None if s is None else s.p95 for s in spent)))
+    return made
+
+
+def _range(point: Figures | None) -> tuple[float, float] | None:
+    return None if point is None or point.rate is None else point.interval
+
+
+def marker(number: int) -> Cell:
+    """The glyph and style of a series; " " of those that are not drawn."""
+    return (MARKS[number], STYLES[number]) if number < MOST else (" ", "dim")
+
+
+def _round_up(value: float) -> float:
+    """A round number that is not less, so that the axis has readable ones."""
+    if value <= 0:
+        return 1.0
+    power = 1.0
+    while power * 10 <= value:
+        power *= 10
+    while power > value:
+        power /= 10
+    return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= value * (1 - 1e-12))
+
+
+def short_label(at_ms: int, by: str) -> str:
+    """A bin below the axis: `14:00`, `21 Nov`."""
+    moment = datetime.fromtimestamp(at_ms / 1000)
+    if by == "hour":
+        return f"{moment:%d %b}" if moment.hour == 0 else f"{moment:%H:%M}"
+    return f"{moment.day} {moment:%b}"
+
+
+def legend(found: Trend, shown: Shown, width: int) -> Line:
+    """What is drawn, in one line: the measure, and of each mark what it is."""
+    grouped = bool(found.wanted.group)
+    words = "pass rate" if grouped and shown == "rate" else WORDS[shown]
+    cells: list[Cell] = [
+        (f" {words}", "bold"),
+        (", median" if grouped and shown in ("latency", "tokens", "steps") else "", ""),
+    ]
+    if found.wanted.group:
+        for number, one in enumerate(found.series[:MOST]):
+            mark, style = marker(number)
+            cells += [("   ", ""), (mark, style), (f" {one_line(one.name, 24)}", "")]
+        rest = len(found.series) - MOST
+        if rest > 0:
+            cells.append((f"   and {rest} more", "dim"))
+    elif shown in ("latency", "tokens", "steps"):
+        cells += [("   ", ""), marker(0), (" median", ""), ("   ", ""), marker(1), (" 95 % point", "")]
+    elif shown == "cost":
+        cells.append(("  all runs together, without judges", "dim"))
+    return fit(cells, width)
+
+
+def readout(found: Trend, shown: Shown, cursor: int, width: int) -> list[Line]:
+    """What stands under the cursor, in two lines."""
+    if not 0 <= cursor < len(found.bins):
+        return [(), ()]
+    place = found.bins[cursor]
+    when = at_text(place, found.by)
+    if found.by in ("day", "hour"):
+        when = f"{datetime.fromtimestamp(place.since_ms / 1000):%a} {when}"
+    head: list[Cell] = [(f" {when}", "bold accent")]
+    if place.title:
+        head.append((f"  {one_line(place.title, 30)}", "dim"))
+    if found.wanted.group:
+        return [fit((*head, *_group_cells(found, shown, cursor)), width), _rest_line(found, cursor, width)]
+    point = found.series[0].points[cursor] if found.series else None
+    if point is None:
+        return [fit((*head, ("  nothing ran", "dim")), width), ()]
+    return [fit((*head, ("   ", ""), *_point_cells(point)), width), fit(_spent_cells(found.series[0], cursor), width)]
+
+
+def _point_cells(point: Figures) -> list[Cell]:
+    low, high = point.interval
+    cells: list[Cell] = [(figures.percent(point.rate) or "no verdict", "bold")]
+    if point.n:
+        cells.append((f" ({low * 100:.0f}–{high * 100:.0f})", "dim"))
+    for number, outcome in ((point.passed, "passed"), (point.failed, "failed"), (point.errors, "error")):
+        if number:
+            cells += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
+    if point.review:
+        cells += [("  ", ""), (f"{glyph('needs_review')} {point.review:,}", "review")]
+    cells.append((f"  of {figures.count(point.tests, 'test')}", "dim"))
+    return cells
+
+
+def _spent_cells(one: Series, cursor: int) -> list[Cell]:
+    at = {measure: points[cursor] for measure, points in one.spent.items() if points[cursor] is not None}
+    cells: list[Cell] = []
+    said: dict[Measure, str] = {}
+    for measure, spent in at.items():
+        assert spent is not None
+        if measure == "latency":
+            said[measure] = f"p50 {figures.duration(spent.p50)}  p95 {figures.duration(spent.p95)}"
+        elif measure == "cost":
+            said[measure] = figures.cost(spent.total)
+        elif measure == "tokens":
+            said[measure] = f"{spent.p50:,.0f} tokens (p95 {spent.p95:,.0f})"
+        else:
+            said[measure] = f"{spent.p50:g} calls (p95 {spent.p95:g})"
+    for text in said.values():
+        if text:
+            cells += [("   " if cells else " ", ""), (text, "dim")]
+    return cells
+
+
+def _group_cells(found: Trend, shown: Shown, cursor: int) -> list[Cell]:
+    cells: list[Cell] = []
+    for number, one in enumerate(found.series[:MOST]):
+        mark, style = marker(number)
+        cells += [("   ", ""), (mark, style), (f" {value_text(one, shown, cursor) or '–'}", "")]
+    return cells
+
+
+def _rest_line(found: Trend, cursor: int, width: int) -> Line:
+    points = [one.points[cursor] for one in found.series]
+    runs = sum(point.runs for point in points if point is not None)
+    return fit(((f" {figures.count(runs, 'run')}", "dim"),), width)
+
+
+def value_text(one: Series, shown: Shown, cursor: int | None) -> str:
+    """What a group's value is in a bin (None: overall), in a few characters; "" for nothing."""
+    if shown == "rate":
+        point = one.overall if cursor is None else one.points[cursor]
+        return "" if point is None else figures.percent(point.rate)
+    spent = one.spent_overall.get(shown) if cursor is None else _at(one, shown, cursor)
+    if spent is None:
+        return ""
+    return _SAY[shown](spent.total if shown == "cost" else spent.p50)
+
+
+def _at(one: Series, measure: Measure, cursor: int) -> Spent | None:
+    points = one.spent.get(measure)
+    return points[cursor] if points else None

@@ -1,0 +1,188 @@
+"""Putting a test or one of its criteria in quarantine, or ending that: what, until when, and why."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.history import quarantines
+from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.presenters import figures
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.tui.app import AgentevalApp
+
+_WHOLE = ""
+
+
+class QuarantineScreen(ModalScreen["str | None"]):
+    """Dismissed with what was done, in words, when it is in the history; or None."""
+
+    CSS_PATH = "quarantine.tcss"
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "close", show=False),
+        Binding("ctrl+e", "end", "end it", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        suite_key: str,
+        test_id: str,
+        *,
+        criterion: str = "",
+        criteria: Sequence[str] = (),
+        suite_name: str = "",
+        reason: str = "",
+        held: Sequence[Quarantine] = (),
+    ) -> None:
+        """`criteria`: names to choose from beside the whole test. `held`: the quarantines of the test that hold."""
+        super().__init__()
+        self._suite, self._test, self._suite_name = suite_key, test_id, suite_name
+        self._criterion = criterion
+        names = dict.fromkeys((*criteria, *((criterion,) if criterion else ())))
+        self._criteria = tuple(names)
+        self._reason = reason
+        self._held = {one.criterion: one for one in held}
+        self._error: AgentevalError | None = None
+        self._saving = False
+
+    def compose(self) -> ComposeResult:
+        held = self._held.get(self._criterion)
+        choices = ((_WHOLE, "the whole test"), *((one, one_line(one, 50)) for one in self._criteria))
+        until = figures.date(held.until_ms - 1) if held else f"{DEFAULT_DAYS}d"
+        fields = [
+            Field("what", "what", self._criterion, choices=choices),
+            Field("until", "until", until, placeholder="14d, 2w, or a day: 2026-12-24"),
+            Field("reason", "reason", held.reason if held else self._reason, placeholder="why, in a few words"),
+        ]
+        with Vertical(id="sheet"):
+            yield LineBlock(self._head, id="head")
+            yield Form(fields, id="fields")
+            yield LineBlock(self._said, id="said")
+            yield LineBlock(self._foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """Another criterion: what is said of it."""
+        self._error = None
+        self._show()
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Enter keeps it."""
+        self._keep(event)
+
+    def _keep(self, event: Form.Submitted) -> None:
+        import click
+
+        from agenteval_tui.cli.moments import Until
+        from agenteval_tui.history.people import person
+
+        event.stop()
+        values = self.query_one(Form).values()
+        text = values["until"]
+        if not text:
+            self._complain(AgentevalError("a quarantine needs an end", mend="write 14d, 2w, or a day: 2026-12-24"))
+            return
+        try:
+            until = quarantines.default_until() if text == f"{DEFAULT_DAYS}d" else Until().convert(text, None, None)
+        except click.ClickException as wrong:
+            self._complain(AgentevalError(wrong.format_message()))
+            return
+        one = Quarantine(
+            self._suite,
+            self._test,
+            until,
+            values["what"],
+            values["reason"],
+            person(),
+            suite_name=self._suite_name,
+        )
+        said = f"{self._named(values['what'])} does not gate until {figures.date(until - 1)}."
+        self._write(lambda: quarantines.put(self._store, one).result(), said)
+
+    def action_end(self) -> None:
+        """End the one that holds."""
+        what = self.query_one(Form).values()["what"]
+        if what not in self._held:
+            self._complain(AgentevalError(f"{self._named(what)} is not in quarantine"))
+            return
+        said = f"{self._named(what)} gates again."
+        self._write(lambda: quarantines.end(self._store, self._suite, self._test, what).result(), said)
+
+    def _write(self, work: Callable[[], object], said: str) -> None:
+        if self._saving:
+            return
+        self._saving = True
+
+        async def write() -> None:
+            try:
+                await asyncio.to_thread(work)
+            except AgentevalError as error:
+                self._complain(error)
+                return
+            finally:
+                self._saving = False
+            self.dismiss(said)
+
+        self.run_worker(write(), group="write", exclusive=True, exit_on_error=False)
+
+    @property
+    def _store(self) -> Store:
+        return cast("AgentevalApp", self.app).session.store
+
+    def _named(self, criterion: str) -> str:
+        return f"{one_line(self._test, 40)} / {one_line(criterion, 40)}" if criterion else one_line(self._test, 60)
+
+    def _complain(self, error: AgentevalError) -> None:
+        self._error = error
+        self._show()
+
+    def _show(self) -> None:
+        self.query_one("#said", LineBlock).show(self._said)
+        self.query_one("#foot", LineBlock).show(self._foot)
+
+    def _chosen(self) -> str:
+        forms = self.query(Form)
+        return forms.first().values()["what"] if forms and self.is_mounted else self._criterion
+
+    def _head(self, width: int) -> list[Line]:
+        test = one_line(self._test, 60)
+        return [
+            fit((("Quarantine of ", "bold"), (test, "accent")), width),
+            *paragraph("It runs and is shown, and does not count for gates, exit codes and alerts.", width, "dim"),
+            (),
+        ]
+
+    def _said(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        held = self._held.get(self._chosen())
+        if held is None:
+            return [(), *paragraph("Not in quarantine now.", width, "dim")]
+        who = f", by {one_line(held.who, 30)}" if held.who else ""
+        return [(), *paragraph(f"In quarantine until {figures.date(held.until_ms - 1)}{who}.", width, "review")]
+
+    def _foot(self, width: int) -> list[Line]:
+        keys = [("enter", "keep"), ("↑ ↓", "field")]
+        if self._chosen() in self._held:
+            keys.append(("^e", "end it now"))
+        cells: list[Cell] = []
+        for key, what in (*keys, ("esc", "close")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [(), fit(cells, width)]

@@ -1,0 +1,440 @@
+"""The Trends screen: how tests do over time, drawn; flaky tests, causes, criteria and alerts below."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.events import Resize, ScreenResume
+from textual.widgets import Input
+
+from agenteval_tui.analysis.trend_bins import By, window_ms, window_words
+from agenteval_tui.history.trends import Group
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.presenters.plot import bin_at
+from agenteval_tui.tui.presenters.trend_lines import SHOWN, Shown, legend, plot_lines, readout
+from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, Beside, View, head_line, rows_of, view_bar
+from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.trends import Trend, Wanted
+    from agenteval_tui.tui.screens.choose import Choice
+
+WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
+BYS: tuple[By | None, ...] = (None, *get_args(By))
+GROUPS: tuple[Group, ...] = get_args(Group)
+_BELOW = (None, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
+
+
+class TrendsScreen(FrameScreen):
+    """The drawing has a cursor on its axis of time, the list below another one."""
+
+    SCOPE = "trends"
+    CSS_PATH = "trends.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("trends"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._window, self._by, self._group = "30d", BYS[0], GROUPS[0]
+        self._shown: Shown = "rate"
+        self._view: View = "groups"
+        self._below: float | None = None
+        self._filter = ""
+        self._trend: Trend | None = None
+        self._beside: Beside | None = None
+        self._cursor = -1  # -1: none chosen yet, the newest
+        self._asked = ""
+
+    def kept(self) -> dict[str, Any]:
+        return {
+            "window": self._window, "by": self._by, "group": self._group, "shown": self._shown, "view": self._view,
+            "below": self._below, "filter": self._filter,
+        }  # fmt: skip
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        def known(name: str, choices: Sequence[Any], default: Any) -> Any:
+            return kept.get(name) if kept.get(name) in choices else default
+
+        self._window = known("window", WINDOWS, "30d")
+        self._by, self._group = known("by", BYS, None), known("group", GROUPS, "")
+        self._shown, self._view = known("shown", SHOWN, "rate"), known("view", VIEWS, "groups")
+        self._below = known("below", _BELOW, None)
+        text = kept.get("filter")
+        self._filter = text if isinstance(text, str) else ""
+
+    def compose(self) -> ComposeResult:
+        yield self.title_bar()
+        with Vertical(id="body"):
+            yield Input(placeholder="words of tests, tag:x, agent:x, suite:x", id="search", classes="filter")
+            with Vertical(id="drawing"):
+                yield LineBlock(self._legend, id="legend")
+                yield LineBlock(id="plot")
+                yield LineBlock(self._readout, id="readout")
+            with Vertical(id="beside"):
+                yield LineBlock(self._views, id="views")
+                yield VirtualList(id="list")
+        yield self.key_bar()
+
+    def on_mount(self) -> None:
+        box = self.query_one("#search", Input)
+        box.display = bool(self._filter)
+        with box.prevent(Input.Changed):
+            box.value = self._filter
+        self.query_one("#list", VirtualList).focus()
+        self.reload()
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self._trend is not None:
+            self.reload()
+
+    def on_resize(self, event: Resize) -> None:
+        self.call_after_refresh(self._draw)
+
+    # Reading
+
+    def reload(self) -> None:
+        """Read everything again; the cursor stays at its time."""
+        window, by, group, text, below = self._window, self._by, self._group, self._filter, self._below
+        store = self.agenteval.session.store
+        now = now_ms()
+
+        def read() -> tuple[Wanted, Trend]:
+            from agenteval_tui.analysis.trend_filter import filtered
+            from agenteval_tui.analysis.trends import MEASURES, Wanted, trend
+
+            span = window_ms(window)
+            wanted = Wanted(None if span is None else now - span, now + 1, by, group)
+            wanted = filtered(store, wanted, text)
+            return wanted, trend(store, wanted, MEASURES)
+
+        def then(found: tuple[Wanted, Trend]) -> None:
+            self._show(found[1])
+            self.ask(lambda: read_beside(store, found[0], below, now), self._show_beside, group="beside")
+
+        self.ask(read, then, group="trend", failed=self._show_failure)
+
+    def _show(self, found: Trend) -> None:
+        before = self._trend
+        at = before.bins[self._cursor].since_ms if before and 0 <= self._cursor < len(before.bins) else None
+        newest = before is None or self._cursor in (-1, len(before.bins) - 1)
+        self._trend = found
+        self._cursor = len(found.bins) - 1
+        if at is not None and not newest:
+            self._cursor = max((n for n, one in enumerate(found.bins) if one.since_ms <= at), default=0)
+        elif found.series:
+            # The newest piece of time in which anything ran.
+            ran = [n for n in range(len(found.bins)) if any(one.points[n] is not None for one in found.series)]
+            self._cursor = ran[-1] if ran else self._cursor
+        self._paint()
+
+    def _show_beside(self, beside: Beside) -> None:
+        self._beside = beside
+        self._list()
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        self._trend = self._beside = None
+        lines = error_lines(error, max(self.size.width - 4, 20))
+        self._say([(), *(((" ", ""), *line) for line in lines)])
+
+    def _say(self, lines: list[Line]) -> None:
+        """These lines in place of the drawing."""
+        self.query_one("#legend", LineBlock).show(lambda width: [])
+        self.query_one("#plot", LineBlock).show(lambda width: [fit(line, width) for line in lines])
+        self.query_one("#readout", LineBlock).show(lambda width: [])
+        self.query_one("#beside").display = False
+        self.retitle()
+
+    # Painting
+
+    def _paint(self) -> None:
+        found = self._trend
+        if found is None:
+            return
+        if not found.series:
+            self._say(self._empty())
+            return
+        self.query_one("#beside").display = True
+        self.query_one("#legend", LineBlock).show(lambda width: self._legend(width))
+        self._draw()
+        self._list()
+        self.retitle()
+
+    def _draw(self) -> None:
+        found = self._trend
+        if found is None or not found.series:
+            return
+        block = self.query_one("#plot", LineBlock)
+        height, shown, cursor, below = max(block.size.height, 5), self._shown, self._cursor, self._below
+        block.show(lambda width: plot_lines(found, shown, width, height, cursor, below))
+        self.query_one("#readout", LineBlock).show(lambda width: self._readout(width))
+
+    def _list(self) -> None:
+        found = self._trend
+        if found is None or not found.series:
+            return
+        view = self.query_one("#list", VirtualList)
+        if self._beside is None and self._view != "groups":
+            view.set_empty([(("  Reading…", "dim"),)])
+        else:
+            first, second = EMPTY[self._view]
+            view.set_empty([((f"  {first}", ""),), ((f"  {second}", "dim"),)])
+        rows = rows_of(self._view, found, self._beside, self._shown, self._cursor)
+        view.set_source(rows, keep_key=view.cursor_key)
+        self.query_one("#views", LineBlock).show(lambda width: self._views(width))
+
+    def _legend(self, width: int) -> list[Line]:
+        return [legend(self._trend, self._shown, width)] if self._trend is not None else []
+
+    def _readout(self, width: int) -> list[Line]:
+        return readout(self._trend, self._shown, self._cursor, width) if self._trend is not None else []
+
+    def _views(self, width: int) -> list[Line]:
+        return [view_bar(self._view, self._beside, self._trend, width), head_line(self._view, width - 1)]
+
+    def _empty(self) -> list[Line]:
+        if self._filter:
+            return [
+                (),
+                (("  No run fits this filter in this window.", ""),),
+                (("  esc clears the filter, w changes the window.", "dim"),),
+            ]
+        if self._window != "all":
+            return [
+                (),
+                ((f"  Nothing ran in {window_words(window_ms(self._window))}.", ""),),
+                (("  w changes the window; 1 goes to the suites, r runs what is selected there.", "dim"),),
+            ]
+        return [
+            (),
+            (("  Nothing was run yet.", ""),),
+            (("  1 goes to the suites; r runs what is selected there.", "dim"),),
+            (("  agenteval import FILE brings in recordings of other tools.", "dim"),),
+        ]
+
+    def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+        found = self._trend
+        by = found.by if found is not None else self._by
+        left: list[Cell] = [(window_words(window_ms(self._window)), "")]
+        if by:
+            left.append((f", by {by}", ""))
+        if self._group:
+            left.append((f", a line a {self._group}", ""))
+        if self._filter:
+            left.append((f"  “{one_line(self._filter, 30)}”", "accent"))
+        fired = len(self._beside.watched.fired) if self._beside and self._beside.watched else 0
+        right: list[Cell] = [(f"{count(fired, 'alert')}   ", "failed")] if fired else []
+        right.append((count(found.runs, "run") if found is not None else "", "dim"))
+        return tuple(left), tuple(right)
+
+    # What a person does
+
+    def _changed(self) -> None:
+        self._beside = None
+        self.reload()
+
+    def action_move(self, by: int) -> None:
+        if self._trend is None or not self._trend.bins:
+            return
+        self._cursor = min(max(self._cursor + by, 0), len(self._trend.bins) - 1)
+        self._draw()
+        if self._view == "groups":
+            self._list()
+
+    def action_measure(self, by: int) -> None:
+        self._shown = SHOWN[(SHOWN.index(self._shown) + by) % len(SHOWN)]
+        self._paint()
+
+    def action_group(self) -> None:
+        self._group = GROUPS[(GROUPS.index(self._group) + 1) % len(GROUPS)]
+        self._view = "groups"
+        self._changed()
+
+    def action_by(self) -> None:
+        self._by = BYS[(BYS.index(self._by) + 1) % len(BYS)]
+        self._changed()
+
+    def action_window(self, by: int) -> None:
+        self._window = WINDOWS[(WINDOWS.index(self._window) + by) % len(WINDOWS)]
+        self._changed()
+
+    def action_view(self, by: int) -> None:
+        self._view = VIEWS[(VIEWS.index(self._view) + by) % len(VIEWS)]
+        self._list()
+
+    def action_alert(self) -> None:
+        from agenteval_tui.tui.screens.choose import ChooseScreen
+
+        choices: list[Choice] = [
+            ("" if one is None else str(one), "no alert" if one is None else f"below {one * 100:g} %", "")
+            for one in _BELOW
+        ]
+
+        def chosen(value: str | None) -> None:
+            if value is None:
+                return
+            self._below = float(value) if value else None
+            self._view = "alerts" if value else self._view
+            self._changed()
+
+        value = "" if self._below is None else str(self._below)
+        self.app.push_screen(ChooseScreen("An alert when the window's pass rate is", choices, value), chosen)
+
+    def action_filter(self) -> None:
+        box = self.query_one("#search", Input)
+        box.display = True
+        box.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter while typing; a newer word wins."""
+        self._filter = event.value.strip()
+        self._changed()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter goes back to the list."""
+        self.query_one("#list", VirtualList).focus()
+
+    def action_reload(self) -> None:
+        self._changed()
+
+    def step_back(self) -> bool:
+        box = self.query_one("#search", Input)
+        if not box.display and not self._filter:
+            return False
+        box.display = False
+        with box.prevent(Input.Changed):
+            box.value = ""
+        self._filter = ""
+        self.query_one("#list", VirtualList).focus()
+        self._changed()
+        return True
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click in the drawing moves its cursor; on the name of a list it shows that."""
+        super().on_line_block_clicked(event)
+        if event.block.id == "plot" and self._trend is not None:
+            place = bin_at(event.x, len(self._trend.bins), event.block.size.width, self._cursor)
+            if place is not None:
+                self.action_move(place - self._cursor)
+        elif event.block.id == "views":
+            column = 0
+            for text, _ in self._views(event.block.size.width)[0]:
+                column += len(text)
+                if event.x < column:
+                    name = text.strip("[] ")
+                    if name in VIEWS:
+                        self._view = name
+                        self._list()
+                    return
+
+    def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
+        """Enter, or a click on the selected row."""
+        self.action_open()
+
+    def _row(self) -> list[str]:
+        return (self.query_one("#list", VirtualList).cursor_key or "").split("\x1f")
+
+    def action_open(self) -> None:
+        """A cause: its newest run. A test: its newest failure. Else the executions under the cursor."""
+        kind, *rest = self._row()
+        if kind == "run" and rest and rest[0]:
+            self.agenteval.inspect(rest[0])
+        elif kind == "test" and self._view == "flaky":
+            self._open_test(*rest)
+        else:
+            self.action_executions()
+
+    def _open_test(self, suite_key: str, test_id: str, criterion: str) -> None:
+        store = self.agenteval.session.store
+
+        def newest() -> tuple[str, list[str]]:
+            runs = store.runs_of_test(suite_key, test_id, 100)
+            failed = [one.id for one in runs if one.status in ("failed", "error", "needs_review")]
+            return (failed or [one.id for one in runs])[0], [one.id for one in runs]
+
+        self.ask(newest, lambda f: self.agenteval.inspect(f[0], criterion=criterion, runs=f[1]), group="open")
+
+    def action_executions(self) -> None:
+        """The executions under the cursor of the time axis, in History."""
+        from agenteval_tui.analysis.trend_filter import executions_at
+        from agenteval_tui.history.trends import ExecutionTime
+        from agenteval_tui.tui.presenters.figures import date_time
+        from agenteval_tui.tui.screens.choose import ChooseScreen
+
+        found = self._trend
+        if found is None or not 0 <= self._cursor < len(found.bins):
+            return
+        place, store = found.bins[self._cursor], self.agenteval.session.store
+
+        def show(executions: list[ExecutionTime]) -> None:
+            if not executions:
+                self.agenteval.say("Nothing ran there.")
+            elif len(executions) == 1:
+                self.agenteval.show_execution(executions[0].id)
+            else:
+                choices = [(one.id, date_time(one.first_ms), one_line(one.title, 60)) for one in reversed(executions)]
+                self.app.push_screen(ChooseScreen("Which execution", choices), chosen)
+
+        def chosen(execution: str | None) -> None:
+            if execution:
+                self.agenteval.show_execution(execution)
+
+        self.ask(lambda: executions_at(store, found.wanted, place), show, group="open")
+
+    def action_quarantine(self) -> None:
+        from agenteval_tui.tui.screens.quarantine import QuarantineScreen
+
+        kind, *rest = self._row()
+        if kind != "test":
+            self.agenteval.say("Choose a test: tab goes to the flaky ones.")
+            return
+        suite_key, test_id, criterion = rest
+        beside = self._beside
+        assert beside is not None
+        entries = [
+            one for test in beside.ledger.tests if (test.suite_key, test.test_id) == (suite_key, test_id)
+            for one in (test, *beside.ledger.criteria_of(test))
+        ]  # fmt: skip
+        meant = next((one for one in entries if one.criterion == criterion), None)
+
+        def done(said: str | None) -> None:
+            if said:
+                self.agenteval.say(said)
+                self._changed()
+
+        self.app.push_screen(
+            QuarantineScreen(
+                suite_key,
+                test_id,
+                criterion=criterion,
+                criteria=[one.criterion for one in entries if one.criterion],
+                reason=f"flaky: {meant.passed} of {meant.n} passed" if meant and meant.flaky else "",
+                held=[one for one in beside.quarantines if (one.suite_key, one.test_id) == (suite_key, test_id)],
+            ),
+            done,
+        )
+
+
+def read_beside(store: Any, wanted: Wanted, below: float | None, now: int) -> Beside:
+    """What stands below the drawing."""
+    from agenteval_tui.analysis.trend_alerts import watch
+    from agenteval_tui.analysis.trend_extras import extras
+    from agenteval_tui.analysis.variance import ledger
+    from agenteval_tui.history import quarantines
+
+    return Beside(
+        extras(store, wanted),
+        ledger(store, wanted, now, judges=False),
+        watch(store, wanted, below, now) if below is not None else None,
+        tuple(quarantines.active(store, now)),
+    )
