@@ -76,6 +76,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("suites.tag", "tag", "t", "tags", "Give tags to the marked tests, or take them away", "suites"),
     Action("suites.down", "move(1)", "J", "move down", "Move the test down in its file", "suites"),
     Action("suites.up", "move(-1)", "K", "move up", "Move the test up in its file", "suites"),
+    Action("suites.quarantine", "quarantine", "Q", "quarantine", "Let the test run, and not gate", "suites"),
     # Editor
     Action("edit.save", "save", "ctrl+s", "save", "Save the test: only what was edited changes in the file", "edit", 1),
     Action("edit.new", "new", "a,n", "new", "Add a criterion (in their list), or make a test (in its list)", "edit", 2),

@@ -227,6 +227,12 @@ class Session:
 
         return self._written(save_test(loaded, test_id, edit))
 
+    def quote_cut_text(self, loaded: LoadedSuite, start: int) -> LoadedSuite:
+        """Put a text that a `#` cuts short into quotes, in the suite's file."""
+        from agenteval_tui.suites.cut_texts import quote_cut_text
+
+        return self._written(quote_cut_text(loaded, start))
+
     def new_test(self, path: Path, name: str, prompt: str, test_id: str = "") -> str:
         """Write a new test into a suite's file, with a criterion to begin with. Gives its id; "": made of the name."""
         from agenteval_tui.grading.starters import starters

@@ -191,7 +191,7 @@ async def test_the_config_of_a_criterion_is_edited_with_its_problems(shop: Path)
         editor.replace_all(editor.text.replace("contains", "contanes"))
         await settle(pilot)
         assert len(editor.diagnostics) == 1
-        assert "contanes" in text_of(app).splitlines()[-2]
+        assert "contanes" in "".join(text_of(app).splitlines()[-4:-1])
         await pilot.press("f4")
         await settle(pilot)
         assert not editor.diagnostics
@@ -273,7 +273,7 @@ async def test_tests_are_made_marked_copied_tagged_moved_and_deleted_on_suites(s
         suite = load_suite(file).suite
         assert suite is not None
         assert [one.tags for one in suite.tests] == [["smoke"], ["smoke"]]
-        await pilot.press("M", "g", "j", "d")
+        await pilot.press("u", "g", "j", "d")
         await settle(pilot)
         assert tests() == ["one", "one-2", "two"]
         await pilot.press("J")

@@ -11,8 +11,8 @@ from agenteval_tui.tui.lines import Cell, Line, fit, left, spread
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.outcomes import UNICODE, mark
 from agenteval_tui.tui.presenters.paragraphs import paragraph
-from agenteval_tui.tui.presenters.suite_tree import outcome_of
 from agenteval_tui.tui.presenters.test_form import CriterionForm
+from agenteval_tui.tui.presenters.test_state import outcome_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview

@@ -13,7 +13,8 @@ from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import age, cost, count, duration, percent
 from agenteval_tui.tui.presenters.outcomes import glyph, mark, word
 from agenteval_tui.tui.presenters.paragraphs import LABEL, LONGEST, labelled, paragraph, within
-from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary, outcome_of
+from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary
+from agenteval_tui.tui.presenters.test_state import outcome_of
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
@@ -107,6 +108,12 @@ def _heading(node: Node, test: Test, width: int) -> list[Line]:
     lines: list[Line] = [spread(start, ((place, "dim"),), width)]
     if test.name and test.name != test.id:
         lines += paragraph(test.name, width)
+    for held in node.suite.quarantines:
+        if held.test_id == test.id:
+            what = f"{one_line(held.criterion)}: in quarantine" if held.criterion else "in quarantine"
+            why = f": {one_line(held.reason)}" if held.reason else ""
+            said = f"{glyph('flaky')} {what} until {date(held.until_ms - 1)}, does not gate{why}"
+            lines += paragraph(said, width, "flaky")
     return lines
 
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import percent
-from agenteval_tui.tui.presenters.outcomes import UNICODE, flaky, glyph, mark, pulse
+from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, pulse, sparkline
+from agenteval_tui.tui.presenters.suite_query import Query
+from agenteval_tui.tui.presenters.test_state import badness, outcome_of, pulse_of, recent_rate
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
-    from agenteval_tui.history.rows import CriterionSummary, TestSummary
+    from agenteval_tui.history.rows import CriterionSummary
     from agenteval_tui.suites.model import Test
 
 Kind = Literal["suite", "test", "criterion"]
@@ -43,68 +45,6 @@ class Node:
         return "\x1f".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A filter: words that must all occur, and fields that must match (`tag:`, `outcome:`, `agent:`)."""
-
-    words: tuple[str, ...] = ()
-    fields: tuple[tuple[str, str], ...] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> Query:
-        """Read what was typed. Unknown fields are words."""
-        words: list[str] = []
-        fields: list[tuple[str, str]] = []
-        for part in text.lower().split():
-            name, colon, value = part.partition(":")
-            if colon and name in ("tag", "outcome", "agent", "category"):
-                if value:
-                    fields.append((name, value))
-            else:
-                words.append(part)
-        return cls(tuple(words), tuple(fields))
-
-    def __bool__(self) -> bool:
-        return bool(self.words or self.fields)
-
-    def accepts(self, suite: SuiteOverview, test: Test) -> bool:
-        """Does the test match?"""
-        text = " ".join(
-            [test.id, test.name or "", test.description or "", suite.loaded.suite.name if suite.loaded.suite else ""]
-            + [criterion.name for criterion in test.criteria]
-        ).lower()
-        if not all(word in text for word in self.words):
-            return False
-        return all(self._field(name, value, suite, test) for name, value in self.fields)
-
-    def _field(self, name: str, value: str, suite: SuiteOverview, test: Test) -> bool:
-        owner = suite.loaded.suite
-        if name == "tag":
-            tags = [*test.tags, *(owner.tags if owner else [])]
-            return any(tag.lower() == value for tag in tags)
-        if name == "category":
-            return (test.category or "").startswith(value)
-        if name == "agent":
-            return value in ((test.agent or (owner.agent if owner else "")) or "").lower()
-        state = outcome_of(suite.summaries.get(test.id)) or "new"
-        return state.startswith(value)
-
-
-def outcome_of(summary: TestSummary | None) -> str:
-    """A test's state in a word: its last outcome; `flaky` when that passed and others did not; "" without runs."""
-    if summary is None or not summary.recent:
-        return ""
-    last = summary.recent[-1]
-    passed, n = recent_rate(summary)
-    return "flaky" if last == "passed" and flaky(passed, n) else last
-
-
-def recent_rate(summary: TestSummary) -> tuple[int, int]:
-    """(passed, n) over the summary's recent runs; errors and cancelled runs are not counted."""
-    decided = [status for status in summary.recent if status in ("passed", "failed")]
-    return sum(1 for status in decided if status == "passed"), len(decided)
-
-
 class SuiteTree:
     """The rows of the Suites screen: a row source for the virtual list."""
 
@@ -113,6 +53,7 @@ class SuiteTree:
         self.folded = set(folded)
         self.opened = set(opened)
         self.query = Query()
+        self.worst_first = False
         self.marked: set[str] = set()  # keys of tests that several actions are meant for
         self.rows: list[Node] = []
         self.arrange()
@@ -120,10 +61,12 @@ class SuiteTree:
     def arrange(self) -> None:
         """Make the rows anew: after folding, filtering or a new overview."""
         self.rows = []
-        for suite in self.overview.suites:
+        suites = list(self.overview.suites)
+        if self.worst_first:
+            suites.sort(key=lambda one: min(map(badness, one.summaries.values()), default=badness(None)))
+        for suite in suites:
             top = Node("suite", suite)
-            tests = suite.loaded.suite.tests if suite.loaded.suite else []
-            shown = [test for test in tests if not self.query or self.query.accepts(suite, test)]
+            shown = self._tests(suite)
             if self.query and not shown:
                 continue
             self.rows.append(top)
@@ -138,6 +81,16 @@ class SuiteTree:
     def shown_tests(self) -> list[Node]:
         """The test rows that the filter lets through."""
         return [row for row in self.rows if row.kind == "test"]
+
+    def tests_of(self, suite: SuiteOverview) -> list[Node]:
+        """A suite's tests that the filter lets through, also while the suite is folded."""
+        return [Node("test", suite, test) for test in self._tests(suite)]
+
+    def _tests(self, suite: SuiteOverview) -> list[Test]:
+        tests = list(suite.loaded.suite.tests) if suite.loaded.suite else []
+        if self.worst_first:
+            tests.sort(key=lambda test: badness(suite.summaries.get(test.id)))
+        return [test for test in tests if not self.query or self.query.accepts(suite, test)]
 
     def toggle(self, node: Node) -> None:
         """Open or close a suite or a test."""
@@ -185,23 +138,16 @@ class SuiteTree:
         errors = sum(1 for problem in node.suite.problems if problem.severity == "error")
         if errors:
             start += [("  ", ""), (f"{glyph('error')} {errors} problem{'s' if errors > 1 else ''}", "error")]
-        rates = []
-        failing = 0
-        for test in suite.tests if suite else []:
-            summary = node.suite.summaries.get(test.id)
-            if summary is None:
-                continue
-            passed, n = recent_rate(summary)
-            if n:
-                rates.append(passed / n)
-            failing += outcome_of(summary) in ("failed", "error")
-        end: tuple[Cell, ...] = ()
+        seen = [one for test in suite.tests if (one := node.suite.summaries.get(test.id)) is not None] if suite else []
+        rates = [passed / n for passed, n in map(recent_rate, seen) if n]
+        failing = sum(outcome_of(summary) in ("failed", "error") for summary in seen)
+        end: list[Cell] = []
+        if failing:
+            end.append((f"{glyph('failed')} {failing}", "failed"))
         if rates:
-            end = (
-                (right(percent(sum(rates) / len(rates)), 6), ""),
-                ("  ", ""),
-                (left(f"{glyph('failed')} {failing}" if failing else "", SPARK), "failed"),
-            )
+            end.append((right(percent(sum(rates) / len(rates)), 6), ""))
+            # As many tests' runs stand in one bar as there are; the test's own runs below have the same columns.
+            end += [("  ", ""), (left(sparkline(pulse_of(seen, SPARK)), SPARK), "dim")]
         return spread(start, (*end, (" ", "")), width)
 
     def _test_line(self, node: Node, width: int) -> Line:
@@ -212,6 +158,8 @@ class SuiteTree:
         arrow = "▾" if self.is_open(node) else "▸"
         sign: Cell = (f" {MARK} ", "bold accent") if node.key in self.marked else ("   ", "")
         start: list[Cell] = [sign, (f"{arrow} ", "dim"), mark(state), (" ", ""), (one_line(test.id), "")]
+        if node.suite.quarantined(test.id) is not None:
+            start.append((f"  {glyph('flaky')} quarantine", "flaky"))
         if summary is None or not summary.recent:
             note = "not run yet" if width >= 50 else ""
             return spread(start, ((note, "dim"), (" ", "")), width)
@@ -233,6 +181,8 @@ class SuiteTree:
         start: list[Cell] = [("       ", ""), mark(state), (" ", ""), (one_line(criterion.name), "")]
         if criterion.severity != "error":
             start.append((f"  {criterion.severity}", "dim"))
+        if node.suite.quarantined(test.id, criterion.name) is not None:
+            start.append((f"  {glyph('flaky')} quarantine", "flaky"))
         end: list[Cell] = []
         if seen and seen.n:
             # The same columns as the test's row above.

@@ -30,8 +30,10 @@ class ChangedFileScreen(ModalScreen[bool]):
         Binding("enter,y", "answer(True)", "put my edit into it", show=False),
     ]
 
-    def __init__(self, name: str, diff: str) -> None:
+    def __init__(self, name: str, diff: str, what: str = "put my edit into it as it is now") -> None:
+        """`what`: what is done when the person says yes."""
         super().__init__()
+        self._what = one_line(what, 60)
         self._file_name = name
         self._diff = diff
 
@@ -47,7 +49,7 @@ class ChangedFileScreen(ModalScreen[bool]):
                     (),
                     (
                         ("y", "bold accent"),
-                        (" put my edit into it as it is now   ", ""),
+                        (f" {self._what}   ", ""),
                         ("esc", "bold accent"),
                         (" leave it alone", ""),
                     ),

@@ -35,6 +35,7 @@ class ChooseScreen(ModalScreen["str | None"]):
         self._title = title
         self._choices = tuple(choices)
         self._value = value
+        self._words = ""  # those that the list is filtered by
 
     def compose(self) -> ComposeResult:
         title = one_line(self._title, 80)
@@ -50,6 +51,7 @@ class ChooseScreen(ModalScreen["str | None"]):
         self.query_one("#filter", Input).focus()
 
     def _show(self, words: str) -> None:
+        self._words = words
         wanted = words.lower().split()
         shown = [one for one in self._choices if all(word in f"{one[1]} {one[2]}".lower() for word in wanted)]
         wide = min(max((len(one[1]) for one in shown), default=0), 34)
@@ -67,6 +69,8 @@ class ChooseScreen(ModalScreen["str | None"]):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Enter: the chosen one."""
         event.stop()
+        if event.value != self._words:  # enter was faster than the last letter
+            self._show(event.value)
         view = self.query_one("#choices", VirtualList)
         if view.cursor >= 0:
             self.dismiss(view.cursor_key)

@@ -163,6 +163,8 @@ class EditorChanging(EditorChecking):
             self.agenteval.say("Nothing is known of what stands at the cursor.")
 
     def action_apply_fix(self) -> None:
+        if self._quote_cut_text():
+            return
         editor = self.query_one("#config", ConfigEditor)
         here = editor.diagnostic_at_cursor()
         chosen = here if here is not None and here.fix is not None else None
@@ -171,3 +173,24 @@ class EditorChanging(EditorChecking):
             self.agenteval.say("There is no problem in this config that can be mended by itself.")
             return
         editor.apply_fix(chosen.fix)
+
+    def _quote_cut_text(self) -> bool:
+        """In a field whose text a `#` cuts short: put it into quotes in the file. Is it such a field?"""
+        from agenteval_tui.analysis.lint_cut import CUT
+        from agenteval_tui.suites.cut_texts import cut_texts
+
+        doc, (number, field) = self._doc, self._place_of_focus()
+        if doc is None or not any(
+            one.problem.code == CUT and (one.criterion, one.field) == (number, field) for one in doc.problems
+        ):
+            return False
+        if doc.edited:
+            self.agenteval.say("This mends the file itself: ^s saves your edits first, then F4.")
+            return True
+        values = doc.base.values if number is None else doc.base.criteria[number].values
+        cuts = cut_texts(doc.loaded, doc.loaded.node(doc.test_id))
+        start = next((one.start for one in cuts if (one.key, one.read) == (field, values[field])), None)
+        session, loaded = self.agenteval.session, doc.loaded
+        if start is not None:
+            self.ask(lambda: session.quote_cut_text(loaded, start), lambda _: self.reload(), group="save")
+        return True

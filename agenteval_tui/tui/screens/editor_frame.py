@@ -43,6 +43,10 @@ class EditorFrame(FrameScreen):
 
     SCOPE = "edit"
 
+    def reload(self) -> None:
+        """Read the suites again. Edits stay."""
+        raise NotImplementedError
+
     def __init__(self) -> None:
         super().__init__()
         self._overview: Overview | None = None

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -66,7 +66,8 @@ class EditorLive(EditorFilling):
 
     def _try(self) -> None:
         """The criterion that is chosen, or what it says, is another one now."""
-        self.run_worker(self._try_it(), group="live", exclusive=True, exit_on_error=False, name="judging")
+        # Not the coroutine: one that a newer keystroke ends before it began would never be awaited.
+        self.run_worker(cast(Any, self._try_it), group="live", exclusive=True, exit_on_error=False, name="judging")
 
     def _read_runs_again(self) -> None:
         """New runs may have come; the one that is looked at stays."""
@@ -181,7 +182,7 @@ class EditorLive(EditorFilling):
                 self._live.trial = other
                 self._try()
 
-        self.run_worker(step(), group="step", exclusive=True, exit_on_error=False, name="another run")
+        self.run_worker(cast(Any, step), group="step", exclusive=True, exit_on_error=False, name="another run")
 
     def _show_run(self, run: str) -> None:
         trial = self._live.trial
@@ -194,7 +195,7 @@ class EditorLive(EditorFilling):
                 self._live.trial = other
                 self._try()
 
-        self.run_worker(show(), group="step", exclusive=True, exit_on_error=False, name="another run")
+        self.run_worker(cast(Any, show), group="step", exclusive=True, exit_on_error=False, name="another run")
 
     def action_flips(self) -> None:
         impact = self._live.impact

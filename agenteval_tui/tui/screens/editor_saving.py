@@ -10,6 +10,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.presenters.test_form import read_form
 from agenteval_tui.tui.screens.editor_docs import Doc
 from agenteval_tui.tui.screens.editor_tests import EditorTests
+from agenteval_tui.tui.screens.file_changes import change_files
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.edit_test import TestEdit
@@ -105,10 +106,12 @@ class EditorSaving(EditorTests):
             return
         loaded, test, session = doc.loaded, doc.test_id, self.agenteval.session
 
-        def done(saved: LoadedSuite) -> None:
+        def done(written: list[LoadedSuite]) -> None:
             self._docs.pop(doc.key, None)
-            self._doc = None if what == "deleted" else doc
-            self.agenteval.say(f"{test} {what} in {saved.path.name}.")
+            if written:
+                self._doc = None if what == "deleted" else doc
+                self.agenteval.say(f"{test} {what} in {written[0].path.name}.")
             self.reload()
 
-        self.ask(lambda: change(session, loaded, test), done, group="save")
+        doing = {"copied": "copy", "deleted": "delete", "moved": "move"}[what]
+        change_files(self, [(loaded, [test])], lambda now, _: change(session, now, test), f"{doing} {test}", done)

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.suite_tree import Node
+from agenteval_tui.tui.screens.file_changes import change_files
 from agenteval_tui.tui.screens.suites_runs import SuitesRuns
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
+
+_DOING = {"copied": "copy", "deleted": "delete", "tagged": "tag", "moved": "move"}
 
 
 class SuitesScreen(SuitesRuns):
@@ -71,6 +73,9 @@ class SuitesScreen(SuitesRuns):
         if node is None or node.test is None:
             self.agenteval.say("Choose a test to move it.")
             return
+        if self._tree is not None and self._tree.worst_first:
+            self.agenteval.say("The worst stand first now: s shows the file's order, then J and K move.")
+            return
         one = Node("test", node.suite, node.test)
         self._change("moved", lambda loaded, tests: session.move_test(loaded, tests[0], by), [one])
 
@@ -87,21 +92,31 @@ class SuitesScreen(SuitesRuns):
             loaded = node.suite.loaded
             by_file.setdefault(loaded.key, (loaded, []))[1].append(node.test.id if node.test is not None else "")
 
-        def work() -> list[str]:
-            return [change(loaded, tests).path.name for loaded, tests in by_file.values()]
+        who = nodes[0].test.id if len(nodes) == 1 and nodes[0].test is not None else count(len(nodes), "test")
 
-        def done(files: list[str]) -> None:
-            who = nodes[0].test.id if len(nodes) == 1 and nodes[0].test is not None else count(len(nodes), "test")
-            if what != "moved":
-                self.agenteval.say(f"{who} {what} in {', '.join(files)}.")
+        def done(written: list[LoadedSuite]) -> None:
+            if written and what != "moved":
+                some = "" if len(written) == len(by_file) else "Not all: "
+                self.agenteval.say(f"{some}{who} {what} in {', '.join(one.path.name for one in written)}.")
             self.reload()
 
-        def failed(error: AgentevalError) -> None:
-            # Another program wrote the file: what it says now is shown, then it can be tried again.
-            self.agenteval.say_error(error)
-            self.reload()
+        change_files(self, by_file.values(), change, f"{_DOING[what]} {who}", done)
 
-        self.ask(work, done, group="change", failed=failed)
+    def action_quarantine(self) -> None:
+        from agenteval_tui.tui.screens.quarantine import quarantine_of
+
+        node = self._node
+        if node is None or node.test is None:
+            self.agenteval.say("Choose a test, or one of its criteria.")
+            return
+        suite = node.suite
+        self.app.push_screen(
+            quarantine_of(suite, node.test, node.criterion), lambda said: self._quarantined(said) if said else None
+        )
+
+    def _quarantined(self, said: str) -> None:
+        self.agenteval.say(said)
+        self.reload()
 
     def action_open_editor(self) -> None:
         node = self._node

@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.suite_tree import Node, outcome_of
+from agenteval_tui.tui.presenters.suite_tree import Node
+from agenteval_tui.tui.presenters.test_state import outcome_of
 from agenteval_tui.tui.screens.suites_tree import SuitesTree, key_of, test_key
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 
 class SuitesRuns(SuitesTree):
     """Starts runs of what is selected, marked or shown, and opens the runs that there are."""
+
+    _mark_from = ""  # the test that was marked last: a range begins there
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter or a click on the row that is selected already."""
@@ -86,6 +89,15 @@ class SuitesRuns(SuitesTree):
 
     # Looking at runs
 
+    def action_causes(self) -> None:
+        """The causes of the newest failures of the selected suite or test."""
+        node = self._node
+        if node is None:
+            self.agenteval.show_causes()
+        else:
+            tests = (node.test.id,) if node.test is not None else ()
+            self.agenteval.show_causes(suites=(node.suite.loaded.key,), tests=tests)
+
     def action_inspect(self) -> None:
         self._inspect(edit=False)
 
@@ -144,14 +156,35 @@ class SuitesRuns(SuitesTree):
         return marked or ([Node("test", node.suite, node.test)] if node is not None and node.test is not None else [])
 
     def action_mark(self) -> None:
+        """The test, and the cursor goes on; a suite: all of its tests that are shown."""
+        node, tree = self._node, self._tree
+        if tree is None or node is None:
+            return
+        view = self.query_one("#tree", VirtualList)
+        if node.test is None:
+            own = {key_of(one) for one in tree.tests_of(node.suite)}
+            tree.marked = tree.marked - own if own <= tree.marked else tree.marked | own
+        else:
+            tree.marked ^= {key_of(node)}
+            self._mark_from = key_of(node)
+            view.action_cursor_down()
+        view.refresh_rows()
+        self.retitle()
+
+    def action_mark_range(self) -> None:
+        """All tests between the one that was marked last and the cursor."""
         node, tree = self._node, self._tree
         if tree is None or node is None or node.test is None:
-            self.agenteval.say("Tests can be marked.")
             return
-        tree.marked ^= {key_of(node)}
-        view = self.query_one("#tree", VirtualList)
-        view.refresh_rows()
-        view.action_cursor_down()
+        shown = [key_of(one) for one in tree.shown_tests()]
+        here = key_of(node)
+        if self._mark_from not in shown or here not in shown:
+            self.agenteval.say("Mark a test with m first: M marks all from there to the cursor.")
+            return
+        first, last = sorted((shown.index(self._mark_from), shown.index(here)))
+        tree.marked |= set(shown[first : last + 1])
+        self._mark_from = here
+        self.query_one("#tree", VirtualList).refresh_rows()
         self.retitle()
 
     def action_unmark(self) -> None:

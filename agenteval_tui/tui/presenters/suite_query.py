@@ -1,0 +1,98 @@
+"""The filter of the Suites screen: `tag: outcome: agent: suite: flaky: category:` and words."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agenteval_tui.text.display import one_line
+from agenteval_tui.tui.presenters.test_state import is_flaky, outcome_of
+
+if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import SuiteOverview
+    from agenteval_tui.suites.model import Test
+
+FIELDS = ("tag", "outcome", "agent", "suite", "flaky", "category")
+OUTCOMES = ("passed", "failed", "error", "flaky", "review", "new")
+CATEGORIES = ("happy_path", "edge_case", "negative")
+_YES, _NO = ("yes", "true", "1"), ("no", "false", "0")
+_PART = re.compile(r'([^\s:"]+):("[^"]*"?|\S*)|"([^"]*)"?|(\S+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Words that must all occur, and fields that must match. `problem`: what of it is not understood, in words.
+
+    What is not understood lets nothing through that the rest does not; it filters nothing by itself.
+    """
+
+    words: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Query:
+        """Read what was typed. A text in quotes is looked for as it is; a field without a value (yet) is nothing."""
+        words: list[str] = []
+        fields: list[tuple[str, str]] = []
+        problems: list[str] = []
+        for found in _PART.finditer(text.lower()):
+            name, value, quoted, word = found.groups()
+            if name is None:
+                words.append(quoted if quoted is not None else word)
+            elif name not in FIELDS:
+                problems.append(_unknown(name, found.group()))
+            elif value := value.strip('"'):
+                problem = _wrong(name, value)
+                problems += [problem] if problem else []
+                fields += [] if problem else [(name, value)]
+        return cls(tuple(word for word in words if word), tuple(fields), problems[0] if problems else "")
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.fields)
+
+    def accepts(self, suite: SuiteOverview, test: Test) -> bool:
+        """Does the test match?"""
+        owner = suite.loaded.suite
+        text = " ".join(
+            [test.id, test.name or "", test.description or "", owner.name if owner else ""]
+            + [criterion.name for criterion in test.criteria]
+        ).lower()
+        if not all(word in text for word in self.words):
+            return False
+        return all(_matches(name, value, suite, test) for name, value in self.fields)
+
+
+def _matches(name: str, value: str, suite: SuiteOverview, test: Test) -> bool:
+    owner = suite.loaded.suite
+    if name == "tag":
+        return any(tag.lower() == value for tag in [*test.tags, *(owner.tags if owner else [])])
+    if name == "category":
+        return (test.category or "").startswith(value)
+    if name == "agent":
+        return value in ((test.agent or (owner.agent if owner else "")) or "").lower()
+    if name == "suite":
+        return value in (owner.name if owner else "").lower() or value in suite.loaded.path.name.lower()
+    summary = suite.summaries.get(test.id)
+    if name == "flaky":
+        return is_flaky(summary) == (value in _YES)
+    state = outcome_of(summary) or "new"
+    return "review".startswith(value) if state == "needs_review" else state.startswith(value)
+
+
+def _wrong(name: str, value: str) -> str:
+    if name == "outcome" and not any(one.startswith(value) for one in OUTCOMES):
+        return f"no outcome is called {one_line(value, 30)}: {', '.join(OUTCOMES)}"
+    if name == "category" and not any(one.startswith(value) for one in CATEGORIES):
+        return f"no category is called {one_line(value, 30)}: {', '.join(CATEGORIES)}"
+    if name == "flaky" and value not in (*_YES, *_NO):
+        return "flaky: takes yes or no"
+    return ""
+
+
+def _unknown(name: str, whole: str) -> str:
+    close = difflib.get_close_matches(name, FIELDS, 1)
+    meant = f"did you mean {close[0]}:?" if close else " ".join(f"{one}:" for one in FIELDS)
+    return f'no field is called {one_line(name, 20)}: ({meant}); "{one_line(whole, 30)}" in quotes looks for the text'
