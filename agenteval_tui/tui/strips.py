@@ -37,3 +37,12 @@ def _blank_alike(one: Style | None, other: Style | None) -> bool:
     if one.bgcolor != other.bgcolor:
         return False
     return not any((one.underline, one.strike, one.reverse, other.underline, other.strike, other.reverse))
+
+
+def selected(strip: Strip, start: int, end: int, style: Style) -> Strip:
+    """The strip with cells `start` to `end` (-1: the last) as selected text."""
+    width = strip.cell_length
+    end = width if end < 0 else min(end, width)
+    head, middle, tail = strip.crop(0, start), strip.crop(start, end), strip.crop(end, width)
+    painted = Strip([Segment(text, (old or style) + style) for text, old, _ in middle], middle.cell_length)
+    return Strip.join([head, painted, tail])

@@ -11,7 +11,7 @@ from agenteval_tui.tui.presenters.block_column import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import Range
 from agenteval_tui.tui.presenters.transcript_blocks import Block, BlockKey
 
-LABEL = 12
+LABEL = 7
 _NARROW = 46
 FOLDED = 40
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.run_facts import disagrees
@@ -62,7 +62,7 @@ def looked_rows(
     """The same with what rows stand for; with `facts` also what people and judges said of it."""
     made = LookedAt()
     made.add(_verdict(result, width))
-    made.add(_people(bench, result, facts))
+    made.add(_people(bench, result, facts, width))
     made.add([()])
     if own := own_reason(result):
         made.add([*paragraph(own, width, "error" if result.outcome == "error" else ""), ()])
@@ -72,7 +72,7 @@ def looked_rows(
     if result.outcome == "failed" and not result.source:
         keys: Line = (("F7", "bold accent"), (" smallest edits that make it pass  ", "dim"))
         made.add([(*keys, ("A", "bold accent"), (" the first of them", "dim")), ()])
-    made.add(_asked(result, facts))
+    made.add(_asked(bench, result, facts))
     made.add(_value(bench, result, width))
     if others:
         made.add([()])
@@ -81,29 +81,38 @@ def looked_rows(
     return made
 
 
-def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None) -> list[Line]:
+def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, width: int) -> list[Line]:
     """The label of each person on this criterion and on the run; a sign where it says otherwise than the verdict."""
     if facts is None or not facts.labels:
         return []
-    # A criterion that was edited since has another hash; what was said of it under this name still counts here.
-    hashes = {one.criterion_hash for one in bench.stored if one.criterion == result.criterion}
+    hashes = _hashes(bench, result)
     counts = {(one.who, bool(one.criterion_hash)): one for one in facts.labels if one.criterion_hash in {"", *hashes}}
     lines: list[Line] = []
     for (_, of_criterion), label in counts.items():
         outcome = result.outcome if of_criterion else bench.run.status
-        cells: list[Cell] = [*label_words(label)]
+        # The comment may be long: it has lines of its own.
+        cells: list[Cell] = [*label_words(replace(label, comment=""))]
         if not of_criterion:
             cells.insert(0, ("the run: ", "dim"))
         if disagrees(label, outcome):
             cells.insert(0, (f"{WARNING} ", "error"))
-        lines.append(tuple(cells))
-    return [(("labels", "dim"),), *(((" ", ""), *line) for line in lines)]
+        lines.append(((" ", ""), *cells))
+        if label.comment:
+            lines += paragraph(label.comment, width, "dim", 3)
+    return [(("labels", "dim"),), *lines]
 
 
-def _asked(result: CriterionResult, facts: RunFacts | None) -> list[Line]:
+def _hashes(bench: Workbench, result: CriterionResult) -> set[str]:
+    """The criterion's hashes: one that was edited has another, and what was said of it before still counts here."""
+    return {one.criterion_hash for one in bench.stored if one.criterion == result.criterion} | {result.criterion_hash}
+
+
+def _asked(bench: Workbench, result: CriterionResult, facts: RunFacts | None) -> list[Line]:
     if facts is None:
         return []
-    said = asked_summary([one for one in facts.replies if one.criterion in ("", result.criterion_hash)], facts.attempts)
+    said = asked_summary(
+        [one for one in facts.replies if one.criterion in {"", *_hashes(bench, result)}], facts.attempts
+    )
     return [(("R", "bold accent"), (f" {said}", "dim")), ()] if said else []
 
 

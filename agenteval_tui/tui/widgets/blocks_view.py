@@ -23,7 +23,7 @@ from agenteval_tui.tui.lines import Line
 from agenteval_tui.tui.palette import Palette, palette_of
 from agenteval_tui.tui.presenters.block_column import Spot
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
-from agenteval_tui.tui.strips import thrifty
+from agenteval_tui.tui.strips import selected, thrifty
 from agenteval_tui.tui.widgets.virtual_list import CURSOR
 
 _NEARBY = 3  # screens: a jump further than this need not land to the line
@@ -354,7 +354,7 @@ class BlocksView(ScrollView, can_focus=True):
         strip = Strip.join([bar, text])
         selection = self._selected
         if selection is not None and (span := selection.get_span(row)) is not None:
-            strip = self._with_selection(strip, *span)
+            strip = selected(strip, *span, self.screen.get_component_rich_style("screen--selection"))
         return strip.apply_offsets(0, row)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
@@ -369,14 +369,6 @@ class BlocksView(ScrollView, can_focus=True):
         self.refresh()
 
     # Inside
-
-    def _with_selection(self, strip: Strip, start: int, end: int) -> Strip:
-        width = strip.cell_length
-        end = width if end < 0 else min(end, width)
-        style = self.screen.get_component_rich_style("screen--selection")
-        head, middle, tail = strip.crop(0, start), strip.crop(start, end), strip.crop(end, width)
-        painted = Strip([Segment(text, (old or style) + style) for text, old, _ in middle], middle.cell_length)
-        return Strip.join([head, painted, tail])
 
     def _width(self) -> int:
         """Cells for the document: all but the bar's."""

@@ -11,10 +11,12 @@ from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
-from agenteval_tui.tui.lines import Line, width_of
+from agenteval_tui.tui.lines import Line, plain, width_of
 from agenteval_tui.tui.palette import palette_of
+from agenteval_tui.tui.strips import selected
 
 
 class LinesView(ScrollView, can_focus=True):
@@ -75,11 +77,25 @@ class LinesView(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         row = y + self.scroll_offset.y
         line = self._lines[row] if 0 <= row < len(self._lines) else ()
-        return palette_of(self).strip(line, width).apply_style(self.rich_style)
+        strip = palette_of(self).strip(line, width).apply_style(self.rich_style)
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(row)) is not None:
+            strip = selected(strip, *span, self.screen.get_component_rich_style("screen--selection"))
+        return strip.apply_offsets(0, row)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that was selected with the mouse."""
+        rows = [plain(line).rstrip() for line in self._lines]
+        return selection.extract("\n".join(rows)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint what is selected."""
+        self.refresh()
 
     def on_click(self, event: Click) -> None:
         row = event.y + self.scroll_offset.y
-        if 0 <= row < len(self._lines):
+        # Who selects a text does not mean the row.
+        if 0 <= row < len(self._lines) and self.text_selection is None:
             self.post_message(self.RowClicked(self, row))
 
     def notify_style_update(self) -> None:

@@ -1,0 +1,244 @@
+"""Inspect: labels and replies beside the verdict, a run as a row and as a file, search, clicks, an unsaved config."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.widgets import Input, TextArea
+
+from agenteval_tui.grading.questions import RemoteRequest, Reply
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.rows import FailedAttempt
+from agenteval_tui.history.store import Store
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.add_row import AddRowScreen
+from agenteval_tui.tui.screens.asked import AskedScreen
+from agenteval_tui.tui.screens.export import ExportScreen
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.label import LabelScreen
+from agenteval_tui.tui.screens.raw_json import RawJsonScreen
+from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+
+pytestmark = pytest.mark.xdist_group("screens")
+NOON = 1_795_262_400_000
+ASKED = RemoteRequest(
+    "chat", "tone", {"messages": [{"role": "user", "content": "Is it polite? \x1b[2J" + "word " * 30}], "vote": 1}
+)
+SAID = Reply('{"score": 4, "reason": "polite enough"}', "tiny-judge", "", 312, 28, 0.5, NOON)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[str]]:
+    """The suites, a history with three failed runs of a test that people and a judge spoke of, and their ids."""
+    folder = tmp_path_factory.mktemp("judged")
+    suites = copy_samples(folder)
+    db = folder / "history.db"
+    run_samples(suites, db, tests=("order-status",))
+    store = Store.open(db)
+    try:
+        rows = store.runs_of_test(str(suites / "support.suite.yaml"), "order-status", 5)
+        run = rows[0].id
+        criterion = store.results(run)[1].criterion_hash
+        store.keep_replies(run, [StoredReply(ASKED, "x", SAID, criterion)]).result()
+        failed = FailedAttempt(1, "timeout", "no answer within 30 s", 30_000.0, NOON, 10, None, None)
+        store.keep_attempts(run, [failed]).result()
+        store.label(run, 5, criterion_hash=criterion, comment="the order is right", who="kim").result()
+    finally:
+        store.close()
+    return suites, db, [row.id for row in rows]
+
+
+@pytest.fixture
+def fresh(judged: tuple[Path, Path, list[str]], tmp_path: Path) -> tuple[Path, Path, list[str]]:
+    """The same, of which a test may change everything."""
+    suites, db, runs = judged
+    mine = tmp_path / "suites"
+    shutil.copytree(suites, mine)
+    for part in db.parent.glob("history.db*"):
+        shutil.copy(part, tmp_path / part.name)
+    store = Store.open(tmp_path / "history.db")
+    try:
+        store.write(_Moved(str(suites), str(mine))).result()
+    finally:
+        store.close()
+    return mine, tmp_path / "history.db", runs
+
+
+class _Moved:
+    """The suites stand in another folder now."""
+
+    patient = False
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+
+    def prepare(self) -> None:
+        """Nothing."""
+
+    def apply(self, connection: object, totals: object) -> None:
+        """Rename them."""
+        execute = connection.execute  # type: ignore[attr-defined]
+        execute("UPDATE suites SET key = replace(key, ?, ?)", (self.old, self.new))
+
+
+async def inspect(pilot: Pilot[int], run: str) -> InspectScreen:
+    """The run, opened."""
+    app = pilot.app
+    assert isinstance(app, AgentevalApp)
+    await settle(pilot)
+    app.inspect(run)
+    await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.shown_run == run)
+    await settle(pilot)
+    assert isinstance(app.screen, InspectScreen)
+    return app.screen
+
+
+async def test_what_people_and_judges_said_stands_beside_the_verdict(fresh: tuple[Path, Path, list[str]]) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await inspect(pilot, runs[0])
+        shown = text_of(app)
+        assert "5 of 5  kim" in shown
+        assert "the order is right" in shown
+        assert "⚠" in shown, "kim says otherwise than the verdict"
+        assert "run 3 of 3" in shown
+        assert "labels: 0 of 1 agree" in shown
+        assert "1 reply, $0.50; 1 failed attempt" in shown
+        await pilot.press("R")
+        assert isinstance(app.screen, AskedScreen)
+        await settle(pilot)
+        shown = text_of(app)
+        for words in ("judge tone", "Is it polite?", "tiny-judge", "312 tokens in, 28 out", "4  polite enough"):
+            assert words in shown
+        assert "attempt 1 failed" in shown
+        assert "no answer within 30 s" in shown
+        await pilot.press("y", "escape")
+        assert "polite enough" in app.clipboard
+        assert "\x1b" not in app.clipboard
+        # The label's sheet knows which criterion it is for; what is kept there is here at once.
+        await pilot.press("L")
+        await until(pilot, lambda: isinstance(app.screen, LabelScreen))
+        await pilot.press("n", "enter")
+        await until(pilot, lambda: app.screen is screen)
+        await until(pilot, lambda: len(screen._facts.labels) == 2)
+        await settle(pilot)
+        # A run that nobody asked anything about says so.
+        await pilot.press("N")
+        await until(pilot, lambda: screen.shown_run != runs[0])
+        await settle(pilot)
+        await pilot.press("R")
+        assert app.screen is screen
+        assert any("Nobody was asked" in note.message for note in app._notifications)
+
+
+async def test_a_run_becomes_a_row_and_a_file_and_the_row_goes_again(
+    fresh: tuple[Path, Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites, db, runs = fresh
+    monkeypatch.chdir(tmp_path)
+    app = app_on(suites, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await inspect(pilot, runs[0])
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AddRowScreen) and app.screen._preview is not None)
+        app.screen.query_one("#field-expected", TextArea).text = "It is on its way."
+        await until(pilot, lambda: '"expected": "It is on its way."' in " ".join(text_of(app).split()))
+        shown = text_of(app)
+        assert "Row 1 of a new file" in shown
+        assert runs[0][:10] in shown, "where it comes from is shown before it is written"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        path = suites / "order-status.rows.jsonl"
+        row = json.loads(path.read_text("utf-8"))
+        assert row["input"] == "Where is my order #W1042?"
+        assert row["expected"] == "It is on its way."
+        assert row["provenance"]["run"] == runs[0]
+        await pilot.press("u")
+        await until(pilot, lambda: not path.exists())
+        # Export: a name for each form, and no file is written over without being asked twice.
+        await pilot.press("X")
+        await until(pilot, lambda: isinstance(app.screen, ExportScreen))
+        name = app.screen.query_one("#field-file", Input)
+        await pilot.press("right")
+        await until(pilot, lambda: name.value == "order-status-run3.jsonl")
+        await pilot.press("left")
+        await until(pilot, lambda: name.value == "order-status-run3.md")
+        target = tmp_path / "order-status-run3.md"
+        target.write_text("mine", encoding="utf-8")
+        await pilot.press("enter")
+        await until(pilot, lambda: "enter again writes over it" in text_of(app))
+        assert target.read_text("utf-8") == "mine"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert "agenteval why " + runs[0] in target.read_text("utf-8")
+
+
+async def test_search_clicks_copy_and_an_edit_that_is_not_saved(fresh: tuple[Path, Path, list[str]]) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await inspect(pilot, runs[0])
+        view = screen.query_one("#transcript", TranscriptView)
+        await pilot.press("slash", *"order", "enter")
+        await settle(pilot)
+        assert "1 of 5" in text_of(app)
+        assert view.has_focus
+        await pilot.press("n", "n")
+        assert "3 of 5" in text_of(app)
+        await pilot.press("N", "x")
+        await settle(pilot)
+        assert " of " in screen._said, "the JSON is searched as well"
+        await pilot.press("x", "escape")
+        await settle(pilot)
+        assert not view.document.matches
+        assert screen.shown_run == runs[0], "n and N went from hit to hit, not to other runs"
+        # A click on a piece of evidence shows it; on a criterion chooses it.
+        looked = screen.query_one("#looked", LinesView)
+        rows = [row for row, target in screen._targets.items() if not isinstance(target, int)]
+        await pilot.click(looked, offset=Offset(4, rows[-1]))
+        await until(pilot, lambda: view.document.current is not None)
+        assert view.cursor_key == ("call", 0)
+        first = next(row for row, target in screen._targets.items() if target == 0)
+        await pilot.click(looked, offset=Offset(4, first))
+        await until(pilot, lambda: screen._criterion == 0)
+        await settle(pilot)
+        # The text of a block, and what is selected with the mouse.
+        view.go_to_key(("message", 0))
+        view.focus()
+        await pilot.press("Y")
+        assert app.clipboard == "Where is my order #W1042?"
+        await pilot.mouse_down(looked, offset=Offset(1, 0))
+        await pilot.hover(looked, offset=Offset(12, 0))
+        await pilot.mouse_up(looked, offset=Offset(12, 0))
+        await pilot.press("Y")
+        assert app.clipboard
+        assert app.clipboard in "".join(text for text, _ in looked._lines[0])
+        # An edit that another screen hands over is judged here, and not saved.
+        name = screen._bench.criteria[1].name if screen._bench else ""
+        editor = screen.query_one("#config", ConfigEditor)
+        file = (suites / "support.suite.yaml").read_bytes()
+        app.inspect(runs[0], criterion=name, config=editor.text.replace("TextMatch", "Jsn"))
+        await until(pilot, lambda: "Jsn" in editor.text and bool(screen._diagnostics))
+        assert (suites / "support.suite.yaml").read_bytes() == file
+        await pilot.press("f6")
+        await until(pilot, lambda: screen._result is not None and screen._result.outcome == "failed")
+        # The smallest edit that makes it pass, with one key.
+        screen.query_one("#transcript", TranscriptView).focus()
+        await pilot.press("A")
+        await until(pilot, lambda: screen._result is not None and screen._result.outcome == "passed")
+        # The difference of two runs as JSON.
+        app.show_difference(runs[0], runs[1])
+        await settle(pilot)
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, RawJsonScreen))
+        await settle(pilot)
+        assert f'"run": "{runs[0]}"' in text_of(app)
