@@ -77,10 +77,10 @@ async def test_a_limit_that_is_not_reached_is_not_spoken_of(execution: Execute, 
 
 async def test_time_runs_out_and_what_is_in_flight_ends(execution: Execute, scripts: Any) -> None:
     scripts.script = says(seconds=0.03)
-    one = execution(ONE, repeat=500, concurrency=2, max_seconds=0.1)
+    one = execution(ONE, repeat=500, concurrency=2, max_seconds=0.5)
     ended = await one.run()
     assert ended.status == "stopped"
-    assert ended.message.startswith("the limit of 0.1 s was reached after ")
+    assert ended.message.startswith("the limit of 0.5 s was reached after ")
     assert set(one.statuses().values()) == {"passed", "queued"}
 
 

@@ -155,7 +155,8 @@ async def test_two_watchers_see_the_same_and_one_may_watch_one_run(begin: Callab
 
 
 async def test_a_watcher_that_is_killed_stops_nothing_and_another_sees_everything(begin: Callable[..., Live]) -> None:
-    live = await asyncio.to_thread(begin, total_ms=1200, repeat=4, concurrency=2)
+    # It lasts so long that the watcher finds it running on a busy machine too.
+    live = await asyncio.to_thread(begin, total_ms=1500, repeat=4, concurrency=1)
     # A watcher in a process of its own, which says when it has seen text, and is then killed.
     program = """
         import asyncio, sys
@@ -281,7 +282,7 @@ async def test_what_is_killed_is_not_shown_as_living(begin: Callable[..., Live])
 
 @pytest.mark.parametrize("graded", [1, 7, 23])
 async def test_what_was_told_to_have_ended_survives_kill_9(begin: Callable[..., Live], graded: int) -> None:
-    live = await asyncio.to_thread(begin, total_ms=15, repeat=400, concurrency=4)
+    live = await asyncio.to_thread(begin, total_ms=40, repeat=400, concurrency=4)
     watcher = await watch(live)
     await watcher.until(lambda view: view.done >= graded)
     os.kill(live.pid, signal.SIGKILL)
@@ -302,7 +303,7 @@ async def test_an_end_before_anybody_could_attach_is_still_seen(begin: Callable[
 
 
 async def test_what_was_killed_is_resumed_in_a_process_of_its_own(begin: Callable[..., Live]) -> None:
-    killed = await asyncio.to_thread(begin, total_ms=150, repeat=8, concurrency=2)
+    killed = await asyncio.to_thread(begin, total_ms=400, repeat=8, concurrency=1)
     watcher = await watch(killed)
     await watcher.until(lambda view: view.done >= 2)
     os.kill(killed.pid, signal.SIGKILL)
