@@ -11,6 +11,7 @@ from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.text.problems import Problem
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.quarantines import Quarantine
     from agenteval_tui.history.rows import TestSummary
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.load import LoadedSuite
@@ -18,11 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverview:
-    """One suite file: what was loaded, its problems, and by test id what the history says."""
+    """One suite file: what was loaded, its problems, and by test id what the history says; its quarantines that hold."""
 
     loaded: LoadedSuite
     problems: tuple[Problem, ...]
     summaries: Mapping[str, TestSummary]
+    quarantines: tuple[Quarantine, ...] = ()
+
+    def quarantined(self, test_id: str, criterion: str = "") -> Quarantine | None:
+        """The quarantine of a test, or of one of its criteria by itself (by name); None: there is none."""
+        found = (one for one in self.quarantines if (one.test_id, one.criterion) == (test_id, criterion))
+        return next(found, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +51,21 @@ class Overview:
 
 def overview(paths: Sequence[Path], store: Store) -> Overview:
     """Load every suite below `paths`, check it, and look up its tests in the history."""
+    from agenteval_tui.history import quarantines
+
     loaded, problems = check_suites(paths)
+    held = list(quarantines.active(store))
     by_file: dict[str, list[Problem]] = {}
     for problem in problems:
         by_file.setdefault(problem.file, []).append(problem)
     return Overview(
         tuple(
-            SuiteOverview(one, tuple(by_file.get(str(one.path), ())), store.test_summaries(one.key)) for one in loaded
+            SuiteOverview(
+                one,
+                tuple(by_file.get(str(one.path), ())),
+                store.test_summaries(one.key),
+                tuple(quarantine for quarantine in held if quarantine.suite_key == one.key),
+            )
+            for one in loaded
         )
     )

@@ -22,10 +22,24 @@ from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.overview import SuiteOverview
     from agenteval_tui.history.store import Store
+    from agenteval_tui.suites.model import Test
     from agenteval_tui.tui.app import AgentevalApp
 
 _WHOLE = ""
+
+
+def quarantine_of(suite: SuiteOverview, test: Test, criterion: int | None = None) -> QuarantineScreen:
+    """The sheet for a test of the Suites screen, or for its criterion with this number."""
+    return QuarantineScreen(
+        suite.loaded.key,
+        test.id,
+        criterion=test.criteria[criterion].name if criterion is not None else "",
+        criteria=[one.name for one in test.criteria],
+        suite_name=suite.loaded.suite.name if suite.loaded.suite is not None else "",
+        held=[one for one in suite.quarantines if one.test_id == test.id],
+    )
 
 
 class QuarantineScreen(ModalScreen["str | None"]):

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
 NOON = 1_795_262_400_000  # 2026-11-21 12:00 UTC
@@ -20,17 +22,9 @@ TESTS = (
     (SHOP, "Shop", "refunds", ()),
     (DESK, "Help desk", "greeting", ("smoke",)),
 )
-SPECS = (
-    {
-        "name": "polite",
-        "prototype_class": "TextResponse",
-        "config_uxon": '{"metrics":[{"type":"Length","min_words":1}]}',
-    },
-    {
-        "name": "right",
-        "prototype_class": "TextResponse",
-        "config_uxon": '{"metrics":[{"type":"Length","min_words":2}]}',
-    },
+SPECS = tuple(
+    spec_to_dict(CriterionSpec(name, "TextResponse", {"metrics": [{"type": "Length", "min_words": words}]}))
+    for words, name in enumerate(("polite", "right"), 1)
 )
 
 

@@ -1,0 +1,265 @@
+"""Pass rates and what runs took over time, from a history made by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from trend_made import DAY, DAYS, DESK, NOON, SHOP, execution, filled, undated
+
+from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.trend_alerts import watch
+from agenteval_tui.analysis.trend_bins import (
+    HOUR_MS,
+    bins_between,
+    chosen_by,
+    midnight_ms,
+    window_ms,
+    window_words,
+)
+from agenteval_tui.analysis.trend_extras import extras
+from agenteval_tui.analysis.trend_filter import executions_at, filtered
+from agenteval_tui.analysis.trend_json import to_csv, to_json
+from agenteval_tui.analysis.trends import MEASURES, Wanted, trend
+from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.history import quarantines
+from agenteval_tui.history.quarantines import Quarantine
+from agenteval_tui.history.store import Store
+from agenteval_tui.text.problems import AgentevalError
+
+NOW = NOON + 3_600_000
+ALL = Wanted(None, NOW)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with filled(tmp_path_factory.mktemp("trends") / "history.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A place whose clock is set twice a year."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_days_are_those_of_the_local_clock(zone: None) -> None:
+    since = midnight_ms(date(2026, 10, 24)) + 5 * HOUR_MS
+    bins = bins_between(since, midnight_ms(date(2026, 10, 27)), "day")
+    assert [(one.until_ms - one.since_ms) / HOUR_MS for one in bins] == [19, 25, 24], "the clock is set on the 25th"
+    assert bins[1].since_ms == midnight_ms(date(2026, 10, 25))
+    weeks = bins_between(since, midnight_ms(date(2026, 11, 3)), "week")
+    assert [one.since_ms for one in weeks[1:]] == [midnight_ms(date(2026, 10, 26)), midnight_ms(date(2026, 11, 2))]
+    hours = bins_between(since + 1, since + 2 * HOUR_MS, "hour")
+    assert [one.until_ms for one in hours] == [since + HOUR_MS, since + 2 * HOUR_MS]
+    assert bins_between(since, since, "day") == []
+    with pytest.raises(AgentevalError, match="more than"):
+        bins_between(0, since, "hour")
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds", "words"),
+    [("24h", DAY, "the last 24 h"), ("7d", 7 * DAY, "the last 7 days"), ("90m", 5_400_000, "the last 90 min"),
+     ("4w", 28 * DAY, "the last 4 weeks"), ("1.5h", 5_400_000, "the last 90 min"), ("all", None, "all time")],
+)  # fmt: skip
+def test_windows_are_read_and_said(text: str, milliseconds: int | None, words: str) -> None:
+    assert window_ms(text) == milliseconds
+    assert window_words(milliseconds) == words
+
+
+@pytest.mark.parametrize("text", ["", "7", "d", "-3d", "0h", "nan h", "1e99w", "7 years"])
+def test_what_is_no_window_is_refused(text: str) -> None:
+    with pytest.raises(AgentevalError, match="no window of time"):
+        window_ms(text)
+
+
+def test_the_pieces_fit_the_span() -> None:
+    assert [chosen_by(span) for span in (HOUR_MS, 2 * DAY, 3 * DAY, 92 * DAY, 93 * DAY)] == [
+        "hour", "hour", "day", "day", "week",
+    ]  # fmt: skip
+
+
+def test_a_bin_says_what_stats_says_of_its_execution(store: Store) -> None:
+    found = trend(store, replace(ALL, by="execution"), MEASURES)
+    assert len(found.bins) == DAYS
+    (one,) = found.series
+    for place, point in zip(found.bins, one.points, strict=True):
+        overall = execution_stats(store.runs_of_execution(place.execution))["overall"]
+        assert point is not None
+        assert point.rate == overall["pass_rate"]
+        assert list(point.interval) == overall["interval"]
+        assert (point.n, point.passed, point.errors) == (overall["n"], overall["passed"], overall["errors"])
+    last = execution_stats(store.runs_of_execution("EXECUTION-29"), steps=store.steps_of_execution("EXECUTION-29"))
+    for measure, name in (("latency", "latency_ms"), ("tokens", "tokens"), ("cost", "cost"), ("steps", "steps")):
+        spent = one.spent[measure][-1]  # type: ignore[index]
+        assert spent is not None
+        assert {"p50": spent.p50, "p95": spent.p95} == last["overall"][name], measure
+    assert found.runs == 9 * DAYS
+
+
+def test_days_without_runs_are_gaps_and_errors_are_no_verdicts(store: Store) -> None:
+    found = trend(store, Wanted(NOON - 35 * DAY, NOW, "day"))
+    (one,) = found.series
+    ran = [point is not None for point in one.points]
+    assert ran.count(True) == DAYS
+    assert not any(ran[:5])
+    errors = [point for point in one.points if point is not None and point.errors]
+    assert [(point.errors, point.n) for point in errors] == [(3, 6)]
+    counted = trend(store, Wanted(NOON - 35 * DAY, NOW, "day", count_errors=True)).series[0]
+    assert [point.n for point in counted.points if point is not None and point.errors] == [9]
+
+
+def test_groups_are_apart_and_worst_first(store: Store) -> None:
+    def names(group: str) -> list[tuple[str, int]]:
+        return [(one.name, one.overall.runs) for one in trend(store, replace(ALL, group=group)).series]
+
+    assert names("suite") == [("Shop", 180), ("Help desk", 90)]
+    assert names("test") == [("orders", 90), ("refunds", 90), ("greeting", 90)]
+    assert names("agent") == [("demo", 180), ("desk", 90)]
+    assert sorted(names("tag")) == [("(no tag)", 90), ("smoke", 180)]
+    by_test = {one.name: one.overall for one in trend(store, replace(ALL, group="test")).series}
+    assert by_test["refunds"].rate == pytest.approx(2 / 3)
+    assert by_test["greeting"].rate == 1.0
+    spent = trend(store, replace(ALL, group="agent"), ("tokens",)).series
+    assert [one.spent_overall["tokens"].n for one in spent if one.spent_overall["tokens"]] == [180, 90]
+
+
+def test_what_is_wanted_is_all_that_counts(store: Store) -> None:
+    def runs(**more: object) -> int:
+        return trend(store, replace(ALL, **more)).runs  # type: ignore[arg-type]
+
+    assert runs(paths=(Path("/suites"),)) == 270
+    assert runs(paths=(Path(DESK),)) == 90
+    assert runs(suites=("help DESK",)) == 90
+    assert runs(tests=("orders", "greeting")) == 180
+    assert runs(tags=("smoke",)) == 180
+    assert runs(tags=("smoke", "other")) == 0
+    assert runs(agents=("desk",), tests=("orders",)) == 0
+    assert runs(since_ms=NOON - DAY) == 18
+    for wrong, said in (
+        ({"tests": ("order",)}, "did you mean orders"),
+        ({"suites": ("nothing",)}, "no such suite"),
+        ({"paths": (Path("/elsewhere"),)}, "was ever run"),
+    ):
+        with pytest.raises(AgentevalError, match=said):
+            runs(**wrong)
+
+
+def test_what_people_type_narrows_it(store: Store) -> None:
+    def runs(text: str) -> int:
+        return trend(store, filtered(store, ALL, text)).runs
+
+    typed = ("", "ORDER", "tag:smo", "tag:smoke suite:shop", "agent:des", "suite:desk greet")
+    assert [runs(text) for text in typed] == [270, 90, 180, 90, 90, 90]
+    assert [runs(text) for text in ("nothing", "tag:x", "agent:nobody", "suite:desk orders")] == [0, 0, 0, 0]
+
+
+def test_runs_without_a_time_stand_at_their_execution(tmp_path: Path) -> None:
+    with filled(tmp_path / "h.db", range(28, 30)) as store:
+        record, runs = execution(20)
+        store.import_runs(record, undated(runs))
+        found = trend(store, Wanted(NOON - 20 * DAY, NOW, "day"), ("tokens",))
+        points = [point.n if point is not None else 0 for point in found.series[0].points]
+        assert sum(points) == 27
+        at = [number for number, n in enumerate(points) if n]
+        assert [found.bins[number].since_ms <= NOON - 9 * DAY < found.bins[number].until_ms for number in at[:1]] == [
+            True
+        ]
+        assert found.series[0].spent["tokens"][at[0]] is not None
+        assert trend(store, Wanted(None, NOW, "execution")).bins[0].execution == "EXECUTION-20"
+        assert sum(one.n for one in extras(store, Wanted(None, NOW)).scores) == 54
+
+
+def test_an_empty_history_has_no_trend(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "h.db") as store:
+        found = trend(store, ALL, MEASURES)
+        assert (found.series, found.bins, found.runs) == ((), (), 0)
+        assert extras(store, ALL).scores == ()
+        assert watch(store, ALL, 0.5, NOW).alerts[0].state == "empty"
+
+
+def test_scores_and_causes(store: Store) -> None:
+    found = extras(store, ALL)
+    assert [one.criterion for one in found.scores] == ["right", "polite"]
+    right = found.scores[0]
+    assert (right.n, right.passed + right.failed, right.errors) == (267, 267, 0)
+    assert right.tenths[2] == right.failed
+    assert right.tenths[9] == right.passed
+    assert right.mean == pytest.approx((right.passed + 0.25 * right.failed) / 267)
+    runs = {one.title: (one.runs, one.tests) for one in found.causes}
+    assert runs["agent: timeout"] == (3, 1)
+    ((title, (failed, tests)),) = [item for item in runs.items() if item[0] != "agent: timeout"]
+    assert title.startswith("right: ")
+    assert (failed, tests) == (right.failed, 2)
+    assert store.run(found.causes[0].last).status == "failed"
+
+
+def test_the_executions_of_a_piece_of_time(store: Store) -> None:
+    found = trend(store, replace(ALL, by="week"))
+    week = executions_at(store, found.wanted, found.bins[1])
+    assert len(week) == 7
+    assert [one.first_ms for one in week] == sorted(one.first_ms for one in week)
+    by_execution = trend(store, replace(ALL, by="execution"))
+    (only,) = executions_at(store, by_execution.wanted, by_execution.bins[3])
+    assert only.id == "EXECUTION-03"
+
+
+# Alerts
+
+
+def test_an_alert_fires_below_its_threshold_and_not_at_it(store: Store) -> None:
+    day = Wanted(NOON - DAY // 2, NOW)
+    rate = trend(store, day).series[0].overall.rate
+    assert rate == pytest.approx(8 / 9)
+    assert rate is not None
+    assert watch(store, day, rate, NOW).fired == ()
+    (alert,) = watch(store, day, 0.9, NOW).fired
+    assert (alert.figures.n, alert.figures.passed, alert.by_chance) == (9, 8, True)
+    groups = watch(store, replace(day, group="test"), 0.9, NOW).alerts
+    assert [(one.name, one.state) for one in groups] == [("refunds", "alert"), ("greeting", "ok"), ("orders", "ok")]
+
+
+def test_only_errors_are_no_verdict_and_no_run_is_empty(store: Store) -> None:
+    at = NOON - 20 * DAY
+    broken = Wanted(at - 1, at + HOUR_MS, tests=("greeting",))
+    assert [one.state for one in watch(store, broken, 0.5, NOW).alerts] == ["errors"]
+    assert watch(store, replace(broken, count_errors=True), 0.5, NOW).fired
+    assert [one.state for one in watch(store, Wanted(0, 1), 0.5, NOW).alerts] == ["empty"]
+
+
+def test_what_is_in_quarantine_fires_no_alert(tmp_path: Path) -> None:
+    with filled(tmp_path / "h.db", range(29, 30)) as store:
+        assert watch(store, ALL, 0.95, NOW).fired
+        held = Quarantine(SHOP, "refunds", NOW + DAY, "right", at_ms=NOW)
+        quarantines.put(store, held).result()
+        one = watch(store, ALL, 0.95, NOW)
+        assert one.fired == (), "without the criterion the run passes"
+        assert (one.alerts[0].figures.n, one.alerts[0].figures.passed) == (9, 9)
+        assert [q.criterion for q in one.left_out] == ["right"]
+        assert [a.state for a in watch(store, replace(ALL, group="tag"), 0.95, NOW).alerts] == ["ok", "ok"]
+        quarantines.put(store, replace(held, criterion="")).result()
+        assert watch(store, ALL, 0.95, NOW).alerts[0].figures.n == 6, "the whole test is left out"
+        assert watch(store, ALL, 0.95, NOW + DAY).fired, "its day is over"
+
+
+def test_the_document_has_its_schema_and_the_table_its_lines(store: Store) -> None:
+    for wanted in (ALL, replace(ALL, group="agent", by="week"), Wanted(0, 1)):
+        found = trend(store, wanted, MEASURES)
+        document = to_json(found, extras(store, wanted), watch(store, wanted, 0.5, NOW))
+        Draft202012Validator(schema("trends")).validate(document)
+    table = list(csv.DictReader(io.StringIO(to_csv(trend(store, replace(ALL, by="day"), MEASURES)))))
+    assert len(table) == DAYS
+    assert {row["n"] for row in table} == {"9", "6"}
+    assert float(table[-1]["pass_rate"]) == pytest.approx(8 / 9, abs=1e-5)
+    assert float(table[-1]["cost_total"]) == pytest.approx(0.021)

@@ -1,0 +1,179 @@
+"""The ledger: flaky tests and criteria, what might go into quarantine, and the judge's part of the variance."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from trend_made import DAY, DESK, NOON, SHOP, filled
+
+from agenteval_tui.analysis.gating import gating
+from agenteval_tui.analysis.judge_variance import split
+from agenteval_tui.analysis.trends import Wanted
+from agenteval_tui.analysis.variance import ledger
+from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.grading.compile import compile_criterion
+from agenteval_tui.grading.questions import Reply
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history import quarantines
+from agenteval_tui.history.quarantines import Quarantine
+from agenteval_tui.history.replies import StoredReply
+from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria import spec_to_dict
+from agenteval_tui.transcripts.model import Message, Transcript
+
+NOW = NOON + 3_600_000
+ALL = Wanted(None, NOW)
+
+
+def test_all_variance_is_the_agents_where_the_judge_is_steady() -> None:
+    found = split([[True, True], [False, False], [True, True], [False, False]])
+    assert found is not None
+    assert (found.judge, found.judge_share) == (0.0, 0.0)
+    # Of verdicts that are the outputs' own, the agent's part is the variance between outputs: 4/12.
+    assert found.agent == pytest.approx(1 / 3)
+
+
+def test_all_variance_is_the_judges_where_outputs_are_alike() -> None:
+    found = split([[True, False], [False, True], [True, False]])
+    assert found is not None
+    assert (found.agent, found.judge_share) == (0.0, 1.0)
+    assert found.judge == pytest.approx(0.5)
+
+
+def test_the_parts_are_those_of_the_textbook() -> None:
+    # Searle et al., section 3.6, by hand: groups 1,1,0 / 0,0 / 1 -> SSW = 2/3 with 3 degrees, SSB = 5/6 with 2.
+    found = split([[True, True, False], [False, False], [True]])
+    assert found is not None
+    assert found.judge == pytest.approx(2 / 9)
+    m0 = (6 - (9 + 4 + 1) / 6) / 2
+    assert found.agent == pytest.approx((5 / 12 - 2 / 9) / m0)
+    assert (found.outputs, found.verdicts, found.repeated) == (3, 6, 2)
+
+
+def test_it_is_unknown_where_the_judge_spoke_once_or_of_one_output() -> None:
+    assert split([[True], [False], [True]]) is None
+    assert split([[True, False, True]]) is None
+    assert split([]) is None
+    nothing = split([[True, True], [True]])
+    assert nothing is not None
+    assert nothing.judge_share is None, "nothing varies: there is nothing to share"
+
+
+def test_the_least_predictable_stand_first_with_their_criteria(tmp_path: Path) -> None:
+    with filled(tmp_path / "h.db") as store:
+        found = ledger(store, ALL, NOW)
+        assert [(one.test_id, one.passed, one.n) for one in found.tests] == [
+            ("orders", 49, 90), ("refunds", 60, 90), ("greeting", 87, 87),
+        ]  # fmt: skip
+        assert [one.test_id for one in found.flaky] == ["orders", "refunds"]
+        assert found.tests[2].errors == 3
+        refunds = found.tests[1]
+        criteria = found.criteria_of(refunds)
+        assert [(one.criterion, one.passed, one.whose) for one in criteria] == [
+            ("right", 60, "agent"), ("polite", 90, "nobody"),
+        ]  # fmt: skip
+        assert refunds.whose == "agent", "no criterion of it asks anybody: what varies is the output"
+        assert refunds.variance == pytest.approx(2 / 9 * 90 / 89)
+        figures = refunds.to_json()
+        assert figures["pass_hat_k"]["3"] == pytest.approx(60 * 59 * 58 / (90 * 89 * 88))
+        assert [(one.test_id, one.criterion) for one in found.suggestions()] == [
+            ("orders", "right"),
+            ("refunds", "right"),
+        ]
+        # Of few runs nothing is suggested; what is in quarantine is not suggested again.
+        day = ledger(store, Wanted(NOON - 1, NOW), NOW)
+        assert [one.test_id for one in day.flaky] == ["refunds"]
+        assert day.suggestions() == []
+        quarantines.put(store, Quarantine(SHOP, "refunds", NOW + DAY, "right", at_ms=NOW)).result()
+        assert [one.test_id for one in ledger(store, ALL, NOW).suggestions()] == ["orders"]
+
+
+def test_runs_gate_without_what_is_in_quarantine(tmp_path: Path) -> None:
+    with filled(tmp_path / "h.db", range(2)) as store:
+        runs = store.runs_of_execution("EXECUTION-01")
+        before = [run.status for run in runs]
+        assert before.count("failed") == 4
+        for held in (
+            Quarantine(SHOP, "refunds", NOW + DAY, "right", at_ms=NOW),
+            Quarantine(SHOP, "orders", NOW + DAY, at_ms=NOW),
+            Quarantine(DESK, "greeting", NOW + DAY, "gone", at_ms=NOW),
+        ):
+            quarantines.put(store, held).result()
+        found = gating(store, runs, quarantines.active(store, NOW))
+        assert found.counts == {"passed": 6}
+        assert found.pass_rate == 1.0
+        assert {one.quarantine.test_id: (one.runs, one.not_passed) for one in found.left_out} == {
+            "refunds": (3, 1), "orders": (3, 3), "greeting": (3, 0),
+        }  # fmt: skip
+        after = gating(store, runs, quarantines.active(store, NOW + DAY))
+        assert ([run.status for run in after.runs], after.left_out) == (before, ())
+
+
+# A judge
+
+JUDGED = CriterionSpec("good", "TextResponse", {"metrics": [{"type": "Judge", "criteria": "Is it good?", "votes": 3}]})
+
+
+def judged(store: Store, votes: list[list[float]], *, keep: bool = True) -> None:
+    """Runs of one test with a judge's votes on each."""
+    spec = JUDGED
+    checker = compile_criterion(spec)
+    runs, kept = [], []
+    for number, scores in enumerate(votes):
+        planned = PlannedRun(
+            *(f"J-{number}", "J", number, "/suites/j.suite.yaml", "Judged", "poem", "Poem"),
+            prompt="please", criteria=(spec.hash,), specs=(spec_to_dict(spec),),
+        )  # fmt: skip
+        transcript = Transcript((Message("assistant", f"poem {number}"),), final_output=f"poem {number}")
+        passed = sorted(scores)[1] >= 0.7
+        outcome = Outcome.PASSED if passed else Outcome.FAILED
+        result = CriterionResult("good", outcome, float(passed), criterion_hash=spec.hash)
+        runs.append((planned, RunEnded(planned.id, str(outcome), 1.0, NOON + number, 1.0, 1, transcript, (result,))))
+        requests = checker.requests(transcript, {}, {})
+        assert len(requests) == 3
+        kept.append(
+            [
+                StoredReply(request, "judge-a", Reply(json.dumps({"score": score, "reasoning": ""}), at_ms=1 + number))
+                for request, score in zip(requests, scores, strict=True)
+            ]
+        )
+    store.import_runs(ExecutionRecord("J", "j", "run", "j", ("/suites/j.suite.yaml",), NOON), iter(runs))
+    for (planned, _), replies in zip(runs, kept, strict=True):
+        if keep:
+            store.keep_replies(planned.id, replies).result()
+
+
+@pytest.mark.parametrize(
+    ("votes", "whose"),
+    [
+        ([[0.9, 0.8, 0.9], [0.1, 0.2, 0.1], [0.9, 0.9, 0.9], [0.1, 0.1, 0.1]], "agent"),
+        ([[0.9, 0.1, 0.9], [0.1, 0.9, 0.1], [0.9, 0.1, 0.9], [0.1, 0.1, 0.9]], "judge"),
+    ],
+)
+def test_votes_say_whose_doing_it_is(tmp_path: Path, votes: list[list[float]], whose: str) -> None:
+    with Store.open(tmp_path / "h.db") as store:
+        judged(store, votes)
+        found = ledger(store, ALL, NOW)
+        (test,) = found.flaky
+        assert test.whose == whose
+        (one,) = found.criteria_of(test)
+        assert one.split is not None
+        assert (one.split.outputs, one.split.verdicts) == (4, 12)
+        document = {
+            "version": 1, "since": 0, "cut": False, "suggested": [],
+            "tests": [{**test.to_json(), "criteria": [one.to_json()]}],
+        }  # fmt: skip
+        Draft202012Validator(schema("flaky")).validate(document)
+
+
+def test_without_replies_it_is_unknown(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "h.db") as store:
+        judged(store, [[0.9, 0.9, 0.9], [0.1, 0.1, 0.1]], keep=False)
+        (test,) = ledger(store, ALL, NOW).flaky
+        assert test.whose == "unknown"
+        assert [one.split for one in ledger(store, ALL, NOW).criteria_of(test)] == [None]
