@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 
-class Until(click.ParamType):
+class Until(click.ParamType):  # type: ignore[type-arg]
     """Milliseconds since 1970, written as `14d`, `2w`, `12h`, or a day (2026-12-24)."""
 
     name = "WHEN"

@@ -112,7 +112,7 @@ def causes_md(causes: Causes, decided: Mapping[str, Standing], heading: str = "#
 
 def cause_rows(causes: Causes, decided: Mapping[str, Standing]) -> list[tuple[str, str, str, str, str, str]]:
     """A row a cause for a table: runs, tests, trend, title, decision, and how to see an example. Raw texts."""
-    rows = []
+    rows: list[tuple[str, str, str, str, str, str]] = []
     for group in causes.groups:
         standing = decided.get(group.cause.signature)
         said = ""

@@ -236,8 +236,8 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
 
 
 def _label(row: Sequence[Any]) -> Label:
-    *first, passed, number = row
-    return Label(*first, None if passed is None else bool(passed), number)
+    run, rating, criterion, comment, who, at_ms, passed, number = row
+    return Label(run, rating, criterion, comment, who, at_ms, None if passed is None else bool(passed), number)
 
 
 def judge_usage(connection: sqlite3.Connection, execution_id: str) -> tuple[int, Usage]:

@@ -157,7 +157,10 @@ def read_all(connection: sqlite3.Connection) -> list[Decision]:
     rows = connection.execute(
         "SELECT signature, decision, note, who, at_ms, until_ms, context FROM triage ORDER BY at_ms DESC, id DESC"
     )
-    return [Decision(*row[:6], _context(row[6])) for row in rows.fetchall()]
+    return [
+        Decision(signature, decision, note, who, at_ms, until_ms, _context(context))
+        for signature, decision, note, who, at_ms, until_ms, context in rows.fetchall()
+    ]
 
 
 def _context(text: str) -> Context:

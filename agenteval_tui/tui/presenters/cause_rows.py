@@ -83,7 +83,7 @@ class CauseRows:
             said = WORDS.get(standing.decision.decision, standing.decision.decision)
             tail.append((f"  {said}", "dim") if standing.holds else (f"  {said}, open again", "review"))
         if group.trend in ("new", "gone"):
-            tail.append((f"  {group.trend}", "bold failed" if group.trend == "new" else "passed"))
+            tail.append((f"  {group.trend}", "passed" if gone else dim or "bold failed"))
         tests = len(group.tests)
         tail.append((right(f"{tests}", 4) + (" test " if tests == 1 else " tests"), "dim"))
         return spread(head, [*tail, (" ", "")], width)

@@ -66,11 +66,12 @@ class AgreementScreen(ModalScreen["tuple[str, ...]"]):
         with Vertical(id="sheet"):
             yield LineBlock(self._head, id="head")
             yield VirtualList(_Rows(self._figures), empty=empty, id="criteria")
-            yield LineBlock(self._detail, id="detail")
+            yield LineBlock(id="detail")
             yield LineBlock(self._foot, id="foot")
 
     def on_mount(self) -> None:
         self.query_one("#criteria", VirtualList).focus()
+        self.query_one("#detail", LineBlock).show(self._detail)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """The figures of this one."""
@@ -92,7 +93,7 @@ class AgreementScreen(ModalScreen["tuple[str, ...]"]):
         return [fit((("How far criteria and judges agree with people", "bold"),), width), (), named]
 
     def _detail(self, width: int) -> list[Line]:
-        place = self.query_one("#criteria", VirtualList).cursor if self.is_mounted else 0
+        place = max(self.query_one("#criteria", VirtualList).cursor, 0)
         if not 0 <= place < len(self._figures):
             return []
         one = self._figures[place]
@@ -143,4 +144,7 @@ def show_agreement(screen: FrameScreen) -> None:
 
         screen.ask(lambda: store.results(run)[int(number) - 1].criterion, open_it, group="differ")
 
-    screen.ask(work, lambda figures: app.push_screen(AgreementScreen(figures), chosen), group="agreement")
+    def show(figures: list[JudgeFigures]) -> None:
+        app.push_screen(AgreementScreen(figures), chosen)
+
+    screen.ask(work, show, group="agreement")

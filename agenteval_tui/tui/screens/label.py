@@ -57,7 +57,7 @@ class LabelScreen(ModalScreen["Given | None"]):
         super().__init__()
         from agenteval_tui.history.people import person
 
-        self._run, self._criterion, self._name = run, criterion_hash, criterion_name or criterion_hash[:8]
+        self._run, self._criterion, self._criterion_name = run, criterion_hash, criterion_name or criterion_hash[:8]
         self._current = tuple(current)
         self._whole = not criterion_hash
         self._rating: int | None = None
@@ -88,6 +88,7 @@ class LabelScreen(ModalScreen["Given | None"]):
         if self.focused is not None:
             return
         key = event.character or event.key
+        self._complain(None)
         if key in ("1", "2", "3", "4", "5"):
             self._rating = None if self._rating == int(key) else int(key)
         elif key in ("y", "n"):
@@ -103,7 +104,6 @@ class LabelScreen(ModalScreen["Given | None"]):
             return
         event.stop()
         event.prevent_default()
-        self._complain(None)
         self._show()
 
     def on_form_changed(self, event: Form.Changed) -> None:
@@ -187,7 +187,7 @@ class LabelScreen(ModalScreen["Given | None"]):
         self.query_one("#said", LineBlock).show(self._said)
 
     def _head(self, width: int) -> list[Line]:
-        name = self._name
+        name = self._criterion_name
         what: Line = (("the run as a whole", "accent"),) if self._whole else ((one_line(name, 60), "accent"),)
         lines = [fit((("A label for ", "bold"), *what), width)]
         if self._criterion:

@@ -298,7 +298,7 @@ class ReviewScreen(FrameScreen):
 
     # What is looked at
 
-    def action_toggle(self, what: str) -> None:
+    def action_include(self, what: str) -> None:
         """More, or less, in the queue."""
         wanted = self._wanted
         if what == "sample":

@@ -399,6 +399,11 @@ class RunScreen(FrameScreen):
         cells.refresh_rows([cells.cursor])
         self._draw_run()
 
+    def action_compare(self) -> None:
+        """What has ended of this execution beside the baseline."""
+        if self._view is not None:
+            self.agenteval.compare("", self._view.execution)
+
     def action_next_cell(self) -> None:
         self._move(1)
 
@@ -484,6 +489,11 @@ class RunScreen(FrameScreen):
             self.agenteval.resume_execution(self._view.execution)
         else:
             self.agenteval.say("There is nothing to resume: R runs what is left of an execution that was stopped.")
+
+    def action_causes(self) -> None:
+        """The causes of the failures that there are so far."""
+        if self._view is not None:
+            self.agenteval.show_causes(self._view.execution)
 
     def action_watch(self) -> None:
         self.agenteval.choose_live(self._view.execution if self._view is not None and self._watching else "")

@@ -53,6 +53,14 @@ class SuitesRuns(SuitesTree):
         paths = list(dict.fromkeys(node.suite.loaded.path for node in failed))
         self._start(paths, tuple(_test_name(node) for node in failed), "what failed last")
 
+    def action_compare(self) -> None:
+        """The newest execution of the selected suite or test beside its baseline."""
+        from agenteval_tui.tui.screens.compare_here import compare_newest
+
+        node = self._node
+        if node is not None:
+            compare_newest(self, node.suite.loaded.key, node.test.id if node.test is not None else "")
+
     def action_plan(self) -> None:
         """Plan a run of the selected suite or test; what is filtered away stays out."""
         from agenteval_tui.runs.plan import PlanOptions

@@ -1,0 +1,200 @@
+"""The Causes screen, the sheet of a label, the review queue and the agreement with people, by their keys."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failing import make
+from shop import app_on, settle, text_of
+from textual.pilot import Pilot
+
+from agenteval_tui.history import quarantines, triage
+from agenteval_tui.history.store import Store
+from agenteval_tui.tui.presenters.cause_rows import CauseRow, cause_lines
+from agenteval_tui.tui.screens.agreement import AgreementScreen
+from agenteval_tui.tui.screens.cause_deciding import DecideScreen
+from agenteval_tui.tui.screens.causes import CausesScreen
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.label import LabelScreen
+from agenteval_tui.tui.screens.review import ReviewScreen
+
+NOON = 1_795_262_400_000  # 2026-11-21 12:00 UTC
+SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
+
+
+@pytest.fixture
+def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """An empty folder of suites, and a history of two executions."""
+    monkeypatch.setenv("AGENTEVAL_WHO", "kim")
+    (tmp_path / "suites").mkdir()
+    db = tmp_path / "made.db"
+    with Store.open(db) as store:
+        make(store, "E1", started_ms=NOON - 86_400_000, smoke=["text", ""], refund=["tool"])
+        make(store, "E2", started_ms=NOON, smoke=["text", "text", ""], refund=["text", "down", "down"],
+             mood=["person", "person", "person"])  # fmt: skip
+    return tmp_path / "suites", db
+
+
+async def press(pilot: Pilot[int], *keys: str) -> str:
+    await pilot.press(*keys)
+    await settle(pilot)
+    return text_of(pilot.app)  # type: ignore[arg-type]
+
+
+async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
+    app = app_on(*failed)
+    async with app.run_test(size=(140, 45), notifications=True) as pilot:
+        await settle(pilot)
+        shown = await press(pilot, "9")
+        assert isinstance(app.screen, CausesScreen)
+        for part in ("5 failures = 2 causes", "execution E2, compared with the execution before", "2 open",
+                     "3 ✗ The filter: the 2nd text of contains_all is missing", "2 ! the agent failed (timeout)",
+                     "3 of 6 runs of smoke, refund; 60 %", "1 run had it before", "example 1 of 3",
+                     'nearest "5.000"', "gone"):  # fmt: skip
+            assert part in shown, part
+        assert "example 2 of 3" in await press(pilot, "n")
+        assert "the last of its runs" in await press(pilot, "n", "n")
+        # Enter opens the example that is shown; next and previous go on within the cause.
+        shown = await press(pilot, "p", "enter")
+        assert isinstance(app.screen, InspectScreen)
+        assert "failure 2 of 3" in shown
+        assert "failure 3 of 3" in await press(pilot, "n")
+
+        await press(pilot, "9", "i")
+        assert isinstance(app.screen, DecideScreen)
+        assert "no time" in await press(pilot, "o", "l", "d", "down", "s", "o", "o", "n", "enter")
+        shown = await press(pilot, "backspace", "backspace", "backspace", "backspace", "9", "d", "enter")
+        assert "ignored" in shown
+        assert "1 open" in shown
+        store = app.session.store
+        (decision,) = triage.decisions(store)
+        assert (decision.decision, decision.note, decision.who) == ("ignore", "old", "kim")
+        assert decision.until_ms is not None
+        # Only what is open; the next one goes into quarantine; then all is decided.
+        await press(pilot, "f", "Q")
+        shown = await press(pilot, "enter")
+        assert "Every cause was decided about." in shown
+        assert [one.test_id for one in quarantines.active(store)] == ["refund"]
+        assert "0 open" in await press(pilot, "escape")
+        await press(pilot, "g", "u")
+        assert len(triage.decisions(store)) == 1
+        # What is gone is not decided about; a filter finds causes by their tests.
+        assert "This cause is gone" in await press(pilot, "G", "a")
+        assert "No cause has these words" in await press(pilot, "slash", *"nobody")
+        assert "7 failures = 3 causes" in await press(pilot, "escape", "s", "s")
+        # The criterion is to be fixed: its config is where the cursor is.
+        await press(pilot, "g", "e")
+        await press(pilot, "enter")
+        assert isinstance(app.screen, InspectScreen)
+        assert app.focused is not None
+        assert app.focused.id == "config"
+
+
+async def test_labels_are_given_one_after_the_other_and_taken_back(failed: tuple[Path, Path]) -> None:
+    app = app_on(*failed)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        shown = await press(pilot, "0")
+        assert isinstance(app.screen, ReviewScreen)
+        for part in ("1 of 3", "mood", "Is it kind?", "waits for a person", "0 labelled, 0 skipped"):
+            assert part in shown, part
+        store = app.session.store
+        assert "2 of 3" in await press(pilot, "y")
+        assert store.run("E2-008").status == "passed"
+        assert "rude" in await press(pilot, "c", *"rude 1", "enter")
+        assert "3 of 3" in await press(pilot, "2")
+        (label,) = store.labels(["E2-007"])
+        assert (label.rating, label.passed, label.comment, label.who) == (2, None, "rude 1", "kim")
+        assert store.run("E2-007").status == "failed"
+        assert "That was all: 2 labelled, 1 skipped." in await press(pilot, "s")
+        await press(pilot, "u")
+        assert "2 of 3" in await press(pilot, "u")
+        assert store.run("E2-007").status == "needs_review"
+        assert store.labels(["E2-007"]) == []
+        # In the sheet: a rating and a verdict, for the run instead of the criterion.
+        await press(pilot, "L")
+        assert isinstance(app.screen, LabelScreen)
+        assert "no verdict yet" in await press(pilot, "enter")
+        shown = await press(pilot, "3", "n", "t")
+        assert "A label for the run as a whole" in shown
+        shown = await press(pilot, "4", "y", "c", *"fine", "enter")
+        assert isinstance(app.screen, ReviewScreen)
+        (label,) = store.labels(["E2-007"])
+        assert (label.rating, label.passed, label.criterion_hash, label.comment) == (4, True, "", "fine")
+        assert store.run("E2-007").status == "passed"
+        # Failures that nobody has labelled come behind what waits.
+        assert "3 of 8" in await press(pilot, "f")
+        await press(pilot, "n")
+        await press(pilot, "y", "n")
+        shown = await press(pilot, "A")
+        assert isinstance(app.screen, AgreementScreen)
+        for part in ("The filter", "They agree on 2 of 3", "both failed 1"):
+            assert part in shown, part
+        shown = await press(pilot, "enter")
+        assert isinstance(app.screen, InspectScreen)
+
+
+async def test_empty_histories_say_what_to_do(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "none.db")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "1 goes to the suites" in await press(pilot, "9")
+        assert "Nothing waits for a person." in await press(pilot, "0")
+        assert "label some runs first" in await press(pilot, "A")
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same terminal, time zone and time of day everywhere."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    for module in ("causes", "review"):
+        monkeypatch.setattr(f"agenteval_tui.tui.screens.{module}.now_ms", lambda: NOON + 120_000)
+
+
+@SIZES
+@pytest.mark.parametrize("name", ["causes", "review"])
+def test_what_they_look_like(
+    snap_compare: Any, failed: tuple[Path, Path], still: None, size: tuple[int, int], name: str
+) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await settle(pilot)
+        await press(pilot, "9" if name == "causes" else "0")
+
+    with Store.open(failed[1]) as store:
+        (gone,) = [one for one in _signatures(store) if "timeout" in one]
+        context = triage.Context(failed=2, runs=6, tests=(("/suites/shop.suite.yaml", "refund"),))
+        triage.decide(store, triage.Decision(gone, "ignore", "the server is slow", "kim", NOON + 60_000, None, context))
+    assert snap_compare(app_on(*failed), terminal_size=size, run_before=before)
+
+
+def _signatures(store: Store) -> list[str]:
+    from agenteval_tui.history.causes import failures
+
+    return sorted({one.signature for one in failures(store)})
+
+
+@pytest.mark.parametrize("width", [20, 38, 78])
+def test_a_cause_stays_within_its_pane(width: int) -> None:
+    from attacks import ATTACKS
+
+    from agenteval_tui.analysis.causes import CauseGroup
+    from agenteval_tui.grading.causes import Cause
+    from agenteval_tui.grading.explain import Fact
+    from agenteval_tui.text.display import displayable
+    from agenteval_tui.tui.lines import plain, width_of
+    from agenteval_tui.tui.presenters.cause_rows import CauseRows
+
+    text = "".join(ATTACKS.values())
+    cause = Cause("failed", text, "X", text, text, text, text)
+    group = CauseGroup(cause, (1,), ("r" + text,), (("s", text),), (text,), (0,), ("",), wanted=text)
+    lines = [*cause_lines(CauseRow(group), width, 0, None, [Fact("failed", text)])]
+    lines.append(CauseRows([CauseRow(group)]).line(0, width, focused=True))
+    for line in lines:
+        assert width_of(line) <= width
+        assert displayable(plain(line)) == plain(line)
+        assert "\n" not in plain(line)
