@@ -10,7 +10,7 @@ from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import Problem
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters.figures import age, cost, count, duration, percent
+from agenteval_tui.tui.presenters.figures import age, cost, count, date, duration, percent
 from agenteval_tui.tui.presenters.outcomes import glyph, mark, word
 from agenteval_tui.tui.presenters.paragraphs import LABEL, LONGEST, labelled, paragraph, within
 from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary
