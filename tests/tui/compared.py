@@ -146,8 +146,9 @@ def keep(
         position = 0
         for one in tests:
             for number, transcript in enumerate(one.transcripts):
-                variation = f"-{one.variation}" if one.variation else ""
-                run = f"{execution[-3:]}-{one.test}{variation}-{one.row}-{number + 1}"
+                name = f"{one.test}-{one.variation}" if one.variation else one.test
+                name = name if name.isascii() and name.isprintable() else f"attack{position}"  # ids are ours
+                run = f"{execution[-3:]}-{name}-{one.row}-{number + 1}"
                 known: dict[str, Reply] = {}
                 said = one.judged[number] if one.judged else ""
                 for spec in one.specs if said else ():

@@ -77,6 +77,15 @@ class InspectRuns(InspectOpening):
             run = self._bench.run.id
             choose_other_run(self, run, lambda other: self.agenteval.show_difference(run, other))
 
+    def action_versions(self) -> None:
+        """The versions of the criterion that is open; one can be restored."""
+        from agenteval_tui.tui.screens.versions import show_versions
+
+        bench = self._bench
+        if bench is not None and bench.criteria:
+            run, name = bench.run, self._criterion_name()
+            show_versions(self, run.suite_key, run.test_id, name, lambda: self.open_run(run.id, criterion=name))
+
     def action_branches(self) -> None:
         """The repetitions of the test as a tree."""
         if self._bench is not None:

@@ -75,7 +75,7 @@ class _Rows:
         rate = f"{one.passed}/{decided} passed" if decided else "none decided"
         cells: list[Cell] = [(" ", ""), (one.hash[:8], "accent"), ("  ", "")]
         cells.append((left("in the file now" if one.hash == self._found.current else "", 16), "bold"))
-        cells += [(right(count(one.runs, "run"), 12), ""), (right(rate, 16), "dim")]
+        cells += [(right(count(one.runs, "run"), 9), ""), (right(rate, 14), "dim")]
         since, last = date_time(one.first_ms), date_time(one.last_ms)
         cells.append((f"   {since}" + (f" to {last}" if last != since else ""), "dim"))
         return fit(cells, width)

@@ -1,0 +1,168 @@
+"""The Compare screen driven by keys, and what it looks like at 80x24 and 140x45: looked at pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attacks import ATTACKS
+from compared import BEFORE, NEW, NOON, OLD, Planned, answered, keep, text, two_executions, write_suite
+from shop import app_on, settle, text_of
+from test_snapshots import SIZES, look, still
+from textual.pilot import Pilot
+
+from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.comparison import compare
+from agenteval_tui.analysis.comparison_sides import Sides, sides_of
+from agenteval_tui.history.baselines import baselines, set_baseline
+from agenteval_tui.history.store import Store
+from agenteval_tui.text.display import displayable
+from agenteval_tui.tui.lines import plain, width_of
+from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
+from agenteval_tui.tui.presenters.compare_rows import CompareRows, rows_of
+from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.screens.compare import CompareScreen
+from agenteval_tui.tui.screens.difference import DifferenceScreen
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.question import QuestionScreen
+from agenteval_tui.tui.screens.versions import VersionsScreen
+
+__all__ = ["still"]  # a fixture
+
+pytestmark = pytest.mark.xdist_group("snapshots")
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> tuple[Path, Path]:
+    """The suite, and a history with both executions; the old one is the baseline."""
+    suite = write_suite(tmp_path / "suites")
+    with Store.open(tmp_path / "history.db") as store:
+        two_executions(store, str(suite))
+        set_baseline(store, OLD, who="ada", at_ms=NOON)
+    return suite.parent, tmp_path / "history.db"
+
+
+async def press(pilot: Pilot[int], *keys: str) -> str:
+    for key in keys or ("",):
+        if key:
+            await pilot.press(key)
+        await settle(pilot)
+    return text_of(pilot.app)  # type: ignore[arg-type]
+
+
+def on_row(shown: str) -> str:
+    return next(line for line in shown.splitlines() if line.startswith("▌"))
+
+
+async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tuple[Path, Path]) -> None:
+    app = app_on(*recorded)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        shown = await press(pilot, "v")
+        assert isinstance(app.screen, CompareScreen)
+        assert "3 regressions   1 improvement" in shown
+        assert "baseline  2025-11-19 11:00  →  smoke v2  2025-11-20 11:00" in shown
+        assert "pass 90 % → 56.7 %   -33.3" in shown
+        assert "judge noise" in on_row(shown), "the cursor is on the first change"
+        shown = await press(pilot, "j", "j")
+        assert "step 1: it called search_docs, now it answers at once" in on_row(shown)
+        assert "Fisher's exact test: p = 0.17" in shown
+        assert "TextMatch" in shown, "the metrics of the chosen criterion"
+        await press(pilot, "enter")
+        assert isinstance(app.screen, DifferenceScreen)
+        assert "Soon." in await press(pilot, "escape", "i")
+        assert isinstance(app.screen, InspectScreen)
+        # From Inspect to the versions of its criterion.
+        assert "1 version" in await press(pilot, "V")
+        assert isinstance(app.screen, VersionsScreen)
+        await press(pilot, "escape", "escape")
+        shown = await press(pilot, "f")
+        assert "unchanged 1" in shown
+        assert "top-products" in shown
+        await pilot.press("slash", *"germany")
+        shown = await press(pilot)
+        assert "refund-policy /" not in shown
+        assert "customers-germany / right filter" in shown
+        await press(pilot, "escape")
+        await press(pilot, "y")
+        assert app.clipboard == f"agenteval compare baseline {NEW}"
+        # Another left side, swapped, and back to the baseline.
+        await press(pilot, "s")
+        assert isinstance(app.screen, ChooseScreen)
+        await pilot.press(*"11-19")
+        shown = await press(pilot, "enter")
+        assert "gone" in shown, "the execution has tests that the new one has not"
+        shown = await press(pilot, "x")
+        assert "1 regression   3 improvements" in shown
+
+
+async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path]) -> None:
+    folder, db = recorded
+    app = app_on(folder, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        shown = await press(pilot, "6", "j", "j", "j", "j", "j")
+        assert "customers-germany / right filter" in on_row(shown)
+        shown = await press(pilot, "v", "j")
+        assert isinstance(app.screen, VersionsScreen)
+        assert "in the file now" in shown
+        await press(pilot, "r")
+        assert '"contains": "5000"' in (folder / "support.suite.yaml").read_text("utf-8")
+        await press(pilot, "B")
+        assert isinstance(app.screen, QuestionScreen)
+        await press(pilot, "y")
+        store = app.session.store
+        assert "customers-germany" not in {one.test_id for one in baselines(store)}
+        await press(pilot, "b", "y")
+        assert {one.execution_id for one in baselines(store) if one.test_id == "fresh"} == {NEW}
+        broken = next(one for one in baselines(store) if one.test_id == "broken")
+        assert broken.execution_id == OLD, "it had only errors and kept what it had"
+
+
+async def test_without_a_baseline_it_says_what_to_do(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "h.db") as store:
+        keep(store, OLD, BEFORE)
+    app = app_on(write_suite(tmp_path / "s").parent, tmp_path / "h.db")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        shown = await press(pilot, "6")
+        assert "has a baseline" in shown
+        assert "s chooses the left side" in shown
+
+
+def test_rows_fit_and_foreign_text_is_harmless(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "h.db") as store:
+        for execution, said in ((OLD, "yes"), (NEW, "no")):
+            tests = [
+                Planned(f"t{n}-{attack}", [answered(f"{said} {attack}")], [text("yes", name=attack)], variation=attack)
+                for n, attack in enumerate(ATTACKS.values())
+            ]
+            keep(store, execution, tests, at_ms=NOON + (execution == NEW), title=next(iter(ATTACKS.values())))
+        found = compare(store, *sides_of(store, Sides(OLD, NEW)))
+        attributed = {one.key: attribute(store, one.pairs) for one in found.tests}
+    rows = CompareRows(rows_of(found, everything=True), attributed)
+    for width in (30, 79, 80, 140):
+        lines = [*head_lines(found, width), *(rows.line(n, width, focused=False) for n in range(rows.count()))]
+        for row in rows.rows:
+            known = attributed.get(row.change.key) if row.change is not None else None
+            lines += detail_lines(row, width, known, {})
+        for line in lines:
+            assert width_of(line) <= width
+            assert plain(line) == displayable(plain(line)), "nothing raw"
+
+
+@SIZES
+def test_compare(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await press(pilot, "6", "j", "j")
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
+def test_versions(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await press(pilot, "6", "j", "j", "j", "j", "j", "v", "j")
+
+    look(snap_compare, recorded, size, before)
