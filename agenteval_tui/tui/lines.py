@@ -9,12 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.cells import cell_len, set_cell_size
+from rich import cells
 
 Cell = tuple[str, str]
 Line = tuple[Cell, ...]
 
 ELLIPSIS = "…"
+
+
+def cell_len(text: str) -> int:
+    """Terminal cells that a text takes. Most texts are plain, and need not be looked at letter by letter."""
+    return len(text) if text.isascii() and text.isprintable() else cells.cell_len(text)
+
+
+def set_cell_size(text: str, width: int) -> str:
+    """`text` in exactly `width` cells: cut, or filled with spaces."""
+    if text.isascii() and text.isprintable():
+        return text[: max(width, 0)].ljust(width)
+    return cells.set_cell_size(text, width)
 
 
 def width_of(line: Iterable[Cell]) -> int:
@@ -29,12 +41,12 @@ def plain(line: Iterable[Cell]) -> str:
 
 def fit(line: Iterable[Cell], width: int) -> Line:
     """The line in at most `width` cells; where something is cut the last cell is `…`."""
-    cells = tuple(line)
+    given = tuple(line)
     if width <= 0:
         return ()
     total = 0
     kept: list[Cell] = []
-    for text, style in cells:
+    for text, style in given:
         length = cell_len(text)
         if total + length <= width:
             kept.append((text, style))

@@ -155,6 +155,25 @@ class HistoryScreen(HistoryChanges):
             self._wanted.append(page)
             self.call_later(self._read_wanted)
 
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """Who goes through the list finds the next page read already."""
+        self._look_ahead()
+
+    def _around(self) -> range:
+        """The pages that are seen, and one before and behind them."""
+        view = self.query_one("#list", VirtualList)
+        top = view.scroll_offset.y
+        last = (self._rows.count() - 1) // PAGE if self._rows is not None else -1
+        return range(max(top // PAGE - 1, 0), min((top + view.size.height) // PAGE + 1, last) + 1)
+
+    def _look_ahead(self) -> None:
+        rows = self._rows
+        if rows is not None and not self._wanted:
+            missing = [page for page in self._around() if not rows.has(page)]
+            if missing:
+                self._wanted += missing
+                self._read_wanted()
+
     def _read_wanted(self) -> None:
         if not self._reading and self._wanted and self._rows is not None:
             self._reading = True
@@ -166,8 +185,7 @@ class HistoryScreen(HistoryChanges):
         try:
             while self._wanted and self._rows is not None:
                 rows, page = self._rows, self._wanted.pop()
-                top, bottom = view.scroll_offset.y // PAGE, (view.scroll_offset.y + view.size.height) // PAGE
-                if not top - 1 <= page <= bottom + 1 or rows.has(page):
+                if page not in self._around() or rows.has(page):
                     continue
                 try:
                     put = await asyncio.to_thread(self._fetch, rows, page)
@@ -177,10 +195,12 @@ class HistoryScreen(HistoryChanges):
                     self.agenteval.say_error(error)
                 else:
                     put()
-                if rows is self._rows:
+                top = view.scroll_offset.y
+                if rows is self._rows and top // PAGE <= page <= (top + view.size.height) // PAGE:
                     view.refresh_rows()
         finally:
             self._reading = False
+        self._look_ahead()
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The history can't be read: say so where the list would be."""
