@@ -70,8 +70,8 @@ def looked_rows(
         _metric(made, metric, width)
         made.add([()])
     if result.outcome == "failed" and not result.source:
-        keys: Line = (("F7", "bold accent"), (" smallest edits that make it pass  ", "dim"))
-        made.add([(*keys, ("A", "bold accent"), (" the first of them", "dim")), ()])
+        keys: Line = (("F7", "bold accent"), (" smallest edits that pass  ", "dim"))
+        made.add([(*keys, ("A", "bold accent"), (" the first", "dim")), ()])
     made.add(_asked(bench, result, facts))
     made.add(_value(bench, result, width))
     if others:

@@ -109,7 +109,12 @@ class ExportScreen(ModalScreen["Path | None"]):
         if self._error is not None:
             return [(), *error_lines(self._error, width)]
         about = EXPORTS[self.query_one(Form).values()["form"]][0] if self.query(Form) and self.is_mounted else ""
-        return [(), *paragraph(f"{about}. In {Path.cwd()}, if no folder is named." if about else "", width, "dim")]
+        return [
+            (),
+            *paragraph(
+                f"{about[0].upper()}{about[1:]}. In {Path.cwd()}, if no folder is named." if about else "", width, "dim"
+            ),
+        ]
 
     @staticmethod
     def _foot(width: int) -> list[Line]:
