@@ -42,13 +42,6 @@ class Trial:
         number = self.number(source)
         return self.bench.criteria[number].new or self.bench.spec(number).hash != spec.hash
 
-    def step(self, by: int) -> Trial | None:
-        """The same on a newer (-1) or an older run; None when there is none."""
-        at = self.at + by
-        if not 0 <= at < len(self.runs):
-            return None
-        return replace(self, bench=self.bench.turned(run_id=self.runs[at].id), at=at)
-
     def on(self, run_id: str) -> Trial:
         """The same on this run, which may be none of those that are stepped through."""
         at = next((place for place, run in enumerate(self.runs) if run.id == run_id), self.at)

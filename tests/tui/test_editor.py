@@ -21,6 +21,7 @@ from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
 from agenteval_tui.tui.screens.choose import ChooseScreen
 from agenteval_tui.tui.screens.editor import EditorScreen
 from agenteval_tui.tui.screens.question import QuestionScreen
+from agenteval_tui.tui.screens.suites import SuitesScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
@@ -222,9 +223,7 @@ async def test_an_edit_that_was_not_saved_is_offered_at_the_next_start(shop: Pat
     file.write_text(SUITE.replace("Say hello.", "Say hi."), encoding="utf-8")
     again = app_for(shop)
     async with again.run_test(size=(140, 45)) as pilot:
-        await settle(pilot)
-        assert any("1 edit was not saved" in one.message for one in again._notifications)
-        await pilot.press("2")
+        # The Editor was the last screen, so it is the first now, and it asks.
         await until(pilot, lambda: isinstance(again.screen, QuestionScreen))
         await settle(pilot)
         assert "+name: Another name" in text_of(again)
@@ -292,6 +291,47 @@ async def test_tests_are_made_marked_copied_tagged_moved_and_deleted_on_suites(s
         await settle(pilot)
         assert tests() == ["one-2", "two", "new-one"]
         assert "new-one" in text_of(app)
+
+
+async def test_marks_of_a_range_and_a_file_that_changed_meanwhile_on_suites(shop: Path) -> None:
+    app, file = app_for(shop), shop / "shop.suite.yaml"
+    third = SUITE[SUITE.index("  - id: two") :].replace("id: two", "id: three")
+    file.write_text(SUITE + third, encoding="utf-8")
+    async with app.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        await pilot.press("j", "m", "G", "M")
+        await settle(pilot)
+        assert "3 marked" in text_of(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "marked" not in text_of(app).splitlines()[0]
+        await pilot.press("slash", *"tga:x")
+        await settle(pilot)
+        assert "did you mean tag:?" in text_of(app)
+        await pilot.press("escape", "s")
+        await settle(pilot)
+        assert "worst first" in text_of(app).splitlines()[0]
+        await pilot.press("s", "g", "j")
+        # Another program writes the file, and its watcher has not told yet: the change is not made over it.
+        suites = app.screen
+        assert isinstance(suites, SuitesScreen)
+        await settle(pilot)
+        suites.workers.cancel_group(suites, "files")
+        theirs = (SUITE + third).replace("Say hello.", "Say hi.")
+        file.write_text(theirs, encoding="utf-8")
+        await pilot.press("t")
+        await settle(pilot)
+        await pilot.press(*"new", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChangedFileScreen))
+        await settle(pilot)
+        assert "+    prompt: Say hi.  # politely" in text_of(app)
+        assert "tag one, in the file as it is now" in text_of(app)
+        assert file.read_text() == theirs
+        await pilot.press("y")
+        await settle(pilot)
+        saved = load_suite(file).suite
+        assert saved is not None
+        assert (saved.tests[0].prompt, saved.tests[0].tags) == ("Say hi.", ["new"])
 
 
 async def test_at_eighty_columns_one_pane_at_a_time(shop: Path) -> None:

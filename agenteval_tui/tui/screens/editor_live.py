@@ -72,7 +72,8 @@ class EditorLive(EditorFilling):
     def _read_runs_again(self) -> None:
         """New runs may have come; the one that is looked at stays."""
         trial = self._live.trial
-        self._run_wanted = trial.bench.run.id if trial is not None and trial.at else ""
+        if trial is not None and trial.at and not self._run_wanted:
+            self._run_wanted = trial.bench.run.id
         self._live_of = None
 
     async def _try_it(self) -> None:
@@ -90,12 +91,15 @@ class EditorLive(EditorFilling):
     async def _judge(self, doc: Doc, source: int | None, values: dict[str, str]) -> None:
         from agenteval_tui.analysis.trial import open_trial, spec_from
 
+        wanted = self._run_wanted
         if self._live_of is not doc:
             saved = [spec_from(one.values) for one in doc.base.criteria]
-            run, self._run_wanted = self._run_wanted, ""
             store = self.agenteval.session.store
-            trial = await self._alone(partial(open_trial, store, doc.loaded, doc.test_id, saved, run))
+            trial = await self._alone(partial(open_trial, store, doc.loaded, doc.test_id, saved, wanted))
             self._live, self._live_of = Live(trial), doc
+        elif wanted and self._live.trial is not None:
+            self._live.trial = await self._alone(partial(self._live.trial.on, wanted))
+        self._run_wanted = ""
         live = self._live
         if live.trial is None:
             self._draw_live(keep_place=False)
@@ -174,28 +178,16 @@ class EditorLive(EditorFilling):
             self.agenteval.say("This test has no recorded run yet.")
             return
 
-        async def step() -> None:
-            other = await self._alone(partial(trial.step, by))
-            if other is None:
-                self.agenteval.say("This is the oldest run that is kept." if by > 0 else "This is the newest run.")
-            elif self._live.trial is trial:
-                self._live.trial = other
-                self._try()
-
-        self.run_worker(cast(Any, step), group="step", exclusive=True, exit_on_error=False, name="another run")
+        at = trial.at + by
+        if not 0 <= at < len(trial.runs):
+            self.agenteval.say("This is the oldest run that is kept." if by > 0 else "This is the newest run.")
+            return
+        self._show_run(trial.runs[at].id)
 
     def _show_run(self, run: str) -> None:
-        trial = self._live.trial
-        if trial is None or not run:
-            return
-
-        async def show() -> None:
-            other = await self._alone(partial(trial.on, run))
-            if self._live.trial is trial:
-                self._live.trial = other
-                self._try()
-
-        self.run_worker(cast(Any, show), group="step", exclusive=True, exit_on_error=False, name="another run")
+        if run:
+            self._run_wanted = run
+            self._try()
 
     def action_flips(self) -> None:
         impact = self._live.impact

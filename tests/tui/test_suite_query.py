@@ -1,0 +1,88 @@
+"""The filter language of Suites, and the order with the worst first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.analysis.overview import Overview, SuiteOverview
+from agenteval_tui.history.rows import TestSummary
+from agenteval_tui.suites.load import load_text
+from agenteval_tui.tui.presenters.suite_query import Query
+from agenteval_tui.tui.presenters.suite_tree import SuiteTree
+from agenteval_tui.tui.presenters.test_state import pulse_of
+
+CRITERIA = "criteria: [{name: c, prototype_class: TextResponse, config_uxon: '{}'}]"
+
+
+def suite(name: str, recent: dict[str, tuple[str, ...]]) -> SuiteOverview:
+    tests = "".join(f"  - {{id: {one}, name: {one}, prompt: p, tags: [t-{one}], {CRITERIA}}}\n" for one in recent)
+    loaded = load_text(f"name: {name}\nagent: shop/x\ntests:\n{tests}", Path(f"{name}.suite.yaml"))
+    assert loaded.suite is not None, loaded.problems
+    summaries = {
+        one: TestSummary(one, len(runs), runs.count("passed"), 0, runs, None, None, None, {})
+        for one, runs in recent.items()
+        if runs
+    }
+    return SuiteOverview(loaded, (), summaries)
+
+
+P, F, E = "passed", "failed", "error"
+
+
+@pytest.fixture
+def tree() -> SuiteTree:
+    good = suite("Good", {"fine": (P, P), "new": ()})
+    bad = suite("Bad one", {"sound": (P, P), "shaky": (F, P), "broken": (F, F), "dead": (E, E)})
+    return SuiteTree(Overview((good, bad)))
+
+
+def shown(tree: SuiteTree, text: str) -> list[str]:
+    tree.query = Query.parse(text)
+    tree.arrange()
+    return [node.test.id for node in tree.shown_tests() if node.test]
+
+
+def test_fields_and_words(tree: SuiteTree) -> None:
+    assert shown(tree, "outcome:failed") == ["broken"]
+    assert shown(tree, "outcome:fl") == shown(tree, "flaky:yes") == ["shaky"]
+    assert shown(tree, "flaky:no suite:bad sound") == ["sound"]
+    assert shown(tree, 'suite:"bad one" outcome:err') == ["dead"]
+    assert shown(tree, "outcome:new") == ["new"]
+    assert shown(tree, "TAG:T-fine agent:shop") == ["fine"]
+    assert len(shown(tree, "tag: outcome:")) == 6  # nothing behind the colon yet
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tga:x", "did you mean tag:?"),
+        ("outcome:failing2", "no outcome is called failing2: passed, failed"),
+        ("flaky:maybe", "flaky: takes yes or no"),
+        ("category:happy_end", "no category is called happy_end"),
+        ("http://x", '"http://x" in quotes looks for the text'),
+    ],
+)
+def test_what_is_not_understood_is_said_and_filters_nothing(tree: SuiteTree, text: str, said: str) -> None:
+    assert said in Query.parse(text).problem
+    assert len(shown(tree, text)) == 6
+    assert shown(tree, f"{text} broken") == ["broken"]
+    assert Query.parse(f'"{text}"').words == (text,)
+
+
+def test_worst_first(tree: SuiteTree) -> None:
+    tree.worst_first = True
+    tree.arrange()
+    names = [row.test.id if row.test else row.suite.loaded.path.name for row in tree.rows]
+    assert names == ["Bad one.suite.yaml", "dead", "broken", "shaky", "sound", "Good.suite.yaml", "fine", "new"]
+    tree.worst_first = False
+    tree.arrange()
+    assert [row.test.id for row in tree.rows if row.test] == ["fine", "new", "sound", "shaky", "broken", "dead"]
+
+
+def test_a_suites_pulse_is_the_rate_of_its_tests_last_runs(tree: SuiteTree) -> None:
+    good, bad = tree.overview.suites
+    assert pulse_of(bad.summaries.values(), 8) == [0.25, 0.5]
+    assert pulse_of(good.summaries.values(), 1) == [1.0]
+    assert pulse_of([], 8) == []
