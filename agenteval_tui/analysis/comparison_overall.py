@@ -22,9 +22,10 @@ from agenteval_tui.history.comparing import ComparedRun
 Case = tuple[str, str, str, int]
 Runs = Mapping[Case, Sequence[ComparedRun]]
 _DECIDED = ("passed", "failed")
-_DRAWS = 1_000_000  # of a bootstrap, at most: a second for all figures together
-_MANY = 2_500
-"""Cases from which the mean's normal distribution is taken: the bootstrap would give the same, many draws later."""
+_DRAWS = 400_000  # of the bootstrap of what was measured, at most
+_MANY = 400
+"""Cases from which on the normal distribution of the mean, and of flipped signs, is taken: drawing gives the same then,
+seconds later."""
 
 
 def overall(sides: tuple[Runs, Runs], *, seed: int = 0) -> Overall:

@@ -198,3 +198,18 @@ def test_sides_by_name_and_what_is_said_where_there_are_none(store: Store) -> No
     with pytest.raises(AgentevalError, match="there is no execution 'nowhere'"):
         compared(store, a="nowhere")
     assert compared(store, a="OLD-refund-policy-0-1", b="NEW-refund-policy-0-1").counts() == {"regression": 1}
+
+
+def test_very_many_cases_give_what_drawing_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    from agenteval_tui.analysis import comparison_overall
+
+    cases = [("passed" if n % 2 else "failed", "passed" if n % 3 else "failed") for n in range(90)]
+    left = [made(f"t{n}", was, 10 * n + r, repetition=r) for n, (was, _) in enumerate(cases) for r in (1, 2)]
+    right = [made(f"t{n}", now, 10 * n + r, side="B", repetition=r) for n, (_, now) in enumerate(cases) for r in (1, 2)]
+    drawn = compare_runs(side(left), side(right), {}, {}).overall
+    monkeypatch.setattr(comparison_overall, "_MANY", 5)
+    normal = compare_runs(side(left), side(right), {}, {}).overall
+    assert normal.p_value == pytest.approx(drawn.p_value, abs=0.02)
+    assert normal.rate is not None
+    assert drawn.rate is not None
+    assert normal.rate.interval == pytest.approx(drawn.rate.interval, abs=0.02)
