@@ -111,14 +111,14 @@ def causes_md(causes: Causes, decided: Mapping[str, Standing], heading: str = "#
 
 
 def cause_rows(causes: Causes, decided: Mapping[str, Standing]) -> list[tuple[str, str, str, str, str, str]]:
-    """A row a cause for a table: runs, tests, trend, title, decision, and how to see an example. Raw texts."""
+    """A row a cause for a table: runs, tests, trend, title, decision, and the address of an example. Raw texts."""
     rows: list[tuple[str, str, str, str, str, str]] = []
     for group in causes.groups:
         standing = decided.get(group.cause.signature)
         said = ""
         if standing is not None:
             said = standing.said + (f": {standing.decision.note}" if standing.decision.note else "")
-        example = "" if group.trend == "gone" else f"agenteval why {group.address()}"
+        example = "" if group.trend == "gone" else group.address()
         rows.append((str(group.count), str(len(group.tests)), group.trend, group.title, said, example))
     return rows
 
