@@ -146,7 +146,7 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
         for column in range(room):
             canvas.put(row, column, _LIMIT, LIMIT, "failed")
         for column, char in enumerate(plot.limit_words[:room]):
-            canvas.put(row, column, _LIMIT, char, "failed")
+            canvas.put(row, column, _LINE, char, "failed")
     for curve in reversed(plot.curves):
         _draw_curve(canvas, curve, first, shown, step, row_of, fine_of)
     lines: list[Line] = []

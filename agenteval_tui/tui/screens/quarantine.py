@@ -91,6 +91,8 @@ class QuarantineScreen(ModalScreen["str | None"]):
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
+        # What is chosen is known once the fields are there.
+        self.call_after_refresh(self._show)
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another criterion: what is said of it."""

@@ -54,7 +54,7 @@ class TrendsScreen(FrameScreen):
         self._trend: Trend | None = None
         self._beside: Beside | None = None
         self._cursor = -1  # -1: none chosen yet, the newest
-        self._asked = ""
+        self._row_key = ""
 
     def kept(self) -> dict[str, Any]:
         return {
@@ -130,8 +130,8 @@ class TrendsScreen(FrameScreen):
         newest = before is None or self._cursor in (-1, len(before.bins) - 1)
         self._trend = found
         self._cursor = len(found.bins) - 1
-        if at is not None and not newest:
-            self._cursor = max((n for n, one in enumerate(found.bins) if one.since_ms <= at), default=0)
+        if at is not None and not newest and found.bins and found.bins[0].since_ms <= at:
+            self._cursor = max(n for n, one in enumerate(found.bins) if one.since_ms <= at)
         elif found.series:
             # The newest piece of time in which anything ran.
             ran = [n for n in range(len(found.bins)) if any(one.points[n] is not None for one in found.series)]
@@ -190,7 +190,9 @@ class TrendsScreen(FrameScreen):
             first, second = EMPTY[self._view]
             view.set_empty([((f"  {first}", ""),), ((f"  {second}", "dim"),)])
         rows = rows_of(self._view, found, self._beside, self._shown, self._cursor)
-        view.set_source(rows, keep_key=view.cursor_key)
+        # While the list is read again it is empty: the cursor comes back to its row afterwards.
+        self._row_key = view.cursor_key or self._row_key
+        view.set_source(rows, keep_key=self._row_key)
         self.query_one("#views", LineBlock).show(lambda width: self._views(width))
 
     def _legend(self, width: int) -> list[Line]:

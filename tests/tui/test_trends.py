@@ -1,0 +1,212 @@
+"""The Trends screen: its drawing, its cursor and lists, quarantine; and the pictures of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shop import app_on, settle
+from textual.pilot import Pilot
+from trend_made import NOON, SHOP, filled
+
+from agenteval_tui.history import quarantines
+from agenteval_tui.tui.lines import plain, width_of
+from agenteval_tui.tui.presenters import plot as plots
+from agenteval_tui.tui.presenters.plot import Curve, Plot, bin_at, draw, fitting
+from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.screens.quarantine import QuarantineScreen
+from agenteval_tui.tui.screens.trends import TrendsScreen
+from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+NOW = NOON + 3_600_000
+SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
+
+
+def rates(*values: float | None, mark: str = "o") -> Curve:
+    return Curve(mark, "", values)
+
+
+def drawing(*curves: Curve, width: int = 40, height: int = 12, cursor: int = -1, **more: Any) -> list[str]:
+    labels = tuple(f"d{number}" for number in range(len(curves[0].values)))
+    made = draw(Plot(curves, labels, 0.0, 1.0, lambda v: f"{v * 100:.0f} %", cursor, **more), width, height)
+    assert all(width_of(line) <= width for line in made)
+    assert len(made) == height
+    return [plain(line) for line in made]
+
+
+def test_a_mark_stands_at_its_value_and_a_gap_is_a_gap() -> None:
+    lines = drawing(rates(0.0, None, 1.0, 0.5))
+    assert "o" in lines[0], "1 stands in the top row"
+    assert lines[0].startswith("  100 %")
+    assert lines[9].lstrip().startswith("0 %")
+    assert lines[9].count("o") == 1
+    assert sum(line.count("o") for line in lines) == 3
+    assert lines[-1].split() == ["d0", "d1", "d2", "d3"]
+
+
+def test_series_differ_by_their_glyphs_and_the_first_lies_on_top() -> None:
+    lines = drawing(rates(1.0, 0.5, mark="A"), rates(1.0, 0.0, mark="B"))
+    text = "\n".join(lines)
+    assert (text.count("A"), text.count("B")) == (2, 1)
+    assert len(set(plots.MARKS[:5])) == 5
+
+
+def test_ranges_limit_and_cursor_are_drawn() -> None:
+    curve = Curve("o", "", (0.5, 0.5), ((0.2, 0.9), None))
+    lines = drawing(curve, cursor=1, limit=0.7, limit_words=" alert ")
+    text = "\n".join(lines)
+    assert plots.RANGE in text
+    assert plots.CURSOR in text
+    assert " alert " in text
+    assert lines[-2].count(plots.POINTER) == 1
+
+
+@pytest.mark.parametrize("bins", [1, 2, 30, 92, 5000])
+def test_any_number_of_bins_fits_and_clicks_find_theirs(bins: int) -> None:
+    first, shown = fitting(bins, 80, -1)
+    assert first + shown == bins
+    drawing(rates(*[0.5] * bins), width=80)
+    found = [bin_at(x, bins, 80, -1) for x in range(80)]
+    assert [one for one in dict.fromkeys(found) if one is not None] == list(range(first, bins))
+    start, number = fitting(bins, 80, 0)
+    assert start == 0, "the cursor is in view"
+    assert drawing(rates(*[0.5] * bins), width=80, cursor=0)[-2].count(plots.POINTER) == 1
+    assert number == shown
+
+
+def test_without_utf8_it_is_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, char in (("AXIS", "|"), ("GRID", "."), ("RANGE", ":"), ("CURSOR", "!"), ("LIMIT", "="), ("POINTER", "^")):
+        monkeypatch.setattr(plots, name, char)
+    monkeypatch.setattr(plots, "UNICODE", False)
+    monkeypatch.setattr(plots, "_CORNER", "+")
+    monkeypatch.setattr(plots, "_FLOOR", "-")
+    curve = Curve("*", "", (0.1, 0.9, 0.4), ((0.0, 0.3), (0.5, 1.0), (0.2, 0.6)))
+    assert "\n".join(drawing(curve, width=60, cursor=1, limit=0.7, limit_words=" alert ")).isascii()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("trends") / "history.db"
+    filled(path).close()
+    return path
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The same terminal, time zone and time of day everywhere."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    for module in ("tui.screens.trends", "history.quarantines", "cli.moments"):
+        monkeypatch.setattr(f"agenteval_tui.{module}.now_ms", lambda: NOW, raising=False)
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def text_of(screen: TrendsScreen, *names: str) -> str:
+    blocks = [screen.query_one(f"#{name}", LineBlock) for name in names]
+    return "\n".join(plain(line) for block in blocks for line in block.lines(block.size.width))
+
+
+def listed(screen: TrendsScreen) -> list[str]:
+    view = screen.query_one("#list", VirtualList)
+    return [plain(view.source.line(n, 78, focused=False)) for n in range(view.source.count())]
+
+
+async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path) -> None:
+    import shutil
+
+    db = tmp_path / "history.db"
+    shutil.copy(made, db)
+    app = app_on(tmp_path, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+
+        async def press(*keys: str) -> None:
+            await pilot.press(*keys)
+            await settle(pilot)
+
+        await settle(pilot)
+        await press("7")
+        screen = app.screen
+        assert isinstance(screen, TrendsScreen)
+        assert "Sat 2026-11-21   89 % (41–100)" in text_of(screen, "readout")
+        await press("h")
+        assert "Fri 2026-11-20" in text_of(screen, "readout")
+        await press("m")
+        assert "latency of a run" in text_of(screen, "legend")
+        await press("M", "s")
+        assert ["Shop" in row for row in listed(screen)] == [True, False], "worst first"
+        assert "Help desk" in text_of(screen, "legend")
+        await press("s", "s", "s", "s", "b", "b")
+        assert "all runs" in listed(screen)[0]
+        await press("tab")
+        assert [row.split()[0:2] for row in listed(screen)[:2]] == [["~", "orders"], ["right", "49/90"]]
+        await press("tab")
+        assert "agent: timeout" in "\n".join(listed(screen))
+        # A threshold: one more list, and a line in the drawing.
+        await press("a", "9", "5")
+        assert isinstance(app.screen, ChooseScreen)
+        await press("enter")
+        assert "ALERT" in listed(screen)[0]
+        assert "alert below 95 %" in text_of(screen, "plot")
+        # Quarantine of a criterion, from the list of the flaky ones.
+        await press("tab", "tab", "tab", "j", "j", "j", "Q")
+        sheet = app.screen
+        assert isinstance(sheet, QuarantineScreen)
+        assert "refunds" in text_of(sheet, "head")  # type: ignore[arg-type]
+        await press("enter")
+        assert app.screen is screen
+        held = quarantines.active(app.session.store, NOW)
+        assert [(one.suite_key, one.test_id, one.criterion, one.reason) for one in held] == [
+            (SHOP, "refunds", "right", "flaky: 60 of 90 passed")
+        ]
+        assert "quarantined until 2026-12-05" in listed(screen)[3]
+        await press("Q")
+        assert "In quarantine until 2026-12-05" in text_of(app.screen, "said")  # type: ignore[arg-type]
+        await press("ctrl+e")
+        assert len(quarantines.active(app.session.store, NOW)) == 0
+        # The filter, and what is said where nothing fits it.
+        await press("slash", *"tag:nothing")
+        assert "No run fits" in text_of(screen, "plot")
+        await press("escape", "W", "W")
+        assert "the last 24 h" in text_of(screen, "title")
+        await press("e")
+        assert app.screen is not screen, "the execution is shown in History"
+
+
+async def test_where_nothing_ran_it_says_what_to_do(tmp_path: Path) -> None:
+    app = app_on(tmp_path, tmp_path / "new.db")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("7")
+        await settle(pilot)
+        screen = app.screen
+        assert isinstance(screen, TrendsScreen)
+        assert "w changes the window" in text_of(screen, "plot")
+        await pilot.press("left", "enter", "m", "s", "tab", "Q", "w", "w", "w")
+        await settle(pilot)
+        assert "agenteval import" in text_of(screen, "plot")
+
+
+# Pictures
+
+
+def look(snap_compare: Any, made: Path, size: tuple[int, int], *keys: str) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await settle(pilot)
+        for key in ("7", *keys):
+            await pilot.press(key)
+            await settle(pilot)
+
+    assert snap_compare(app_on(made.parent, made), terminal_size=size, run_before=before)
+
+
+@pytest.mark.xdist_group("snapshots")
+@SIZES
+def test_picture(snap_compare: Any, made: Path, size: tuple[int, int]) -> None:
+    look(snap_compare, made, size, *(("tab",) if size[0] == 80 else ("s", "h", "h")))
