@@ -375,6 +375,17 @@ def test_human_waits_and_then_believes_the_person() -> None:
     assert answered(metric, '{"rating": 3}').outcome is Outcome.FAILED
 
 
+def test_what_a_person_says_counts_before_their_rating() -> None:
+    metric = {"type": "Human"}
+    alone = answered(metric, '{"rating": null, "passed": true}')
+    assert (alone.outcome, alone.score) == (Outcome.PASSED, 1.0)
+    both = answered(metric, '{"rating": 5, "passed": false, "comment": "rude"}')
+    assert (both.outcome, both.score) == (Outcome.FAILED, 1.0)
+    assert "said that it failed and rated it 5 of 5: rude" in both.reason
+    for label in ('{"rating": null}', '{"rating": null, "passed": null}', '{"rating": 4, "passed": "yes"}'):
+        assert answered(metric, label).outcome is Outcome.ERROR
+
+
 @pytest.mark.parametrize("negate", [False, True])
 def test_human_is_never_a_verdict_without_a_label(negate: bool) -> None:
     metric = {"type": "Human"}

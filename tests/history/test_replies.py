@@ -10,7 +10,7 @@ from history_made import ended, planned, record
 
 from agenteval_tui.grading.remote import RemoteRequest, Reply
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.replies import Label, StoredReply
+from agenteval_tui.history.replies import Label, StoredReply, TakeBackLabel
 from agenteval_tui.history.store import Store
 
 RUN = "EXECUTION-1-RUN-{:05}"
@@ -96,6 +96,21 @@ def test_labels(filled: Store) -> None:
     assert filled.labels([RUN.format(1)]) == [second]
     assert isinstance(second, Label)
     assert second.criterion_hash == ""
+
+
+def test_a_label_says_passed_or_failed_and_can_be_taken_back(filled: Store) -> None:
+    rated = filled.label(RUN.format(0), 5).result()
+    both = filled.label(RUN.format(0), 5, passed=False, comment="right, but rude").result()
+    alone = filled.label(RUN.format(1), passed=True).result()
+    found = {label.id: label for label in filled.labels()}
+    assert [found[one].good for one in (rated, both, alone)] == [True, False, True]
+    assert [found[one].said for one in (rated, both, alone)] == ["5 of 5", "failed, 5 of 5", "passed"]
+    assert Label("r", 3).good is False
+    with pytest.raises(HistoryError, match="passed or failed"):
+        filled.label(RUN.format(0), comment="nothing said").result()
+    assert filled.write(TakeBackLabel(both)).result() is True
+    assert filled.write(TakeBackLabel(both)).result() is False
+    assert [label.id for label in filled.labels()] == [rated, alone]
 
 
 @pytest.mark.parametrize(
