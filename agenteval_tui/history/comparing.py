@@ -8,7 +8,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from agenteval_tui.history.blobs import clean
 
@@ -59,9 +59,11 @@ class ComparedRun:
         return float((self.input_tokens or 0) + (self.output_tokens or 0))
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedCriterion:
-    """What one criterion said of one run (`run`: its row number). `hash` "": not known which version judged."""
+class ComparedCriterion(NamedTuple):
+    """What one criterion said of one run (`run`: its row number). `hash` "": not known which version judged.
+
+    A tuple: there are several for each of 100,000 runs.
+    """
 
     run: int
     hash: str
@@ -99,8 +101,7 @@ def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterat
             " ORDER BY o.run, o.position",
             (json.dumps(list(chunk)),),
         ).fetchall()
-        for row in rows:
-            yield ComparedCriterion(*row)
+        yield from map(ComparedCriterion._make, rows)
 
 
 def _run(row: Sequence[object]) -> ComparedRun:
