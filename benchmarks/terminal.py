@@ -174,7 +174,7 @@ def run(quick: bool = False) -> list[Row]:
             app.press("e")
             app.press("\x1b[B\x1b[B")
             rows.append(_bytes("key in the config editor, 120x40", app.cost(list("abcdefghijklmno")[:times])[0], EDIT))
-            app.read(1.0)
+            app.read(6.0)  # until the last notification is gone
             sent = len(app.read(IDLE_S)[0])
             rows.append(Row("nothing is pressed for 5 s", f"{sent} bytes", "0", sent == 0))
             used = memory_mb(app.process.pid)

@@ -22,7 +22,8 @@ from agenteval_tui.tui.actions import EVERYWHERE, bindings
 from agenteval_tui.tui.frames import FACTORIES
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
-from agenteval_tui.tui.safe import DisplaySafe
+from agenteval_tui.tui.presenters.outcomes import UNICODE
+from agenteval_tui.tui.safe import AsciiOnly, Colourless, DisplaySafe
 from agenteval_tui.tui.session import Session
 from agenteval_tui.tui.state import State, name_of_start
 from agenteval_tui.tui.theming import Theming
@@ -60,7 +61,12 @@ class AgentevalApp(Theming):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         # The last defence: whatever slipped past `displayable` is made visible here.
-        return [*super().get_line_filters(), DisplaySafe()]
+        filters: list[LineFilter] = [*super().get_line_filters(), DisplaySafe()]
+        if not UNICODE:
+            filters.append(AsciiOnly())
+        if self.colourless:
+            filters.append(Colourless())
+        return filters
 
     def on_load(self) -> None:
         loop = asyncio.get_running_loop()

@@ -6,10 +6,13 @@ Widgets show foreign text through `text.display` already; Textual itself passes 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Literal, cast
+from unicodedata import normalize
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.app import App
 from textual.color import Color
 from textual.filter import LineFilter
@@ -62,6 +65,68 @@ def harmless(text: str) -> str:
         elif (width := cell_len(char)) > 0:
             kept.append((shown or "·").ljust(width)[:width])
     return displayable("".join(kept))
+
+
+def as_ascii(text: str) -> str:
+    """`text` for a terminal that has only ASCII, in as many cells: look-alikes for what the screens draw, letters
+    without their marks, `?` for the rest."""
+    if text.isascii():
+        return text
+    return "".join(char if char.isascii() else _ascii_of(char) for char in text)
+
+
+@lru_cache(maxsize=2048)
+def _ascii_of(char: str) -> str:
+    width = max(cell_len(char), 0)
+    alike = _ALIKE.get(char)
+    if alike is None:
+        base = normalize("NFKD", char)[:1]
+        alike = base if base.isascii() and base.isprintable() else "?"
+    return (alike * width)[:width]
+
+
+_ALIKE = {
+    alike: plain
+    for plain, many in {
+        ">": "▸▶›→▹⏵", "<": "‹←◂◀◃", "v": "▾▼↓▽", "^": "▴▲↑△", "-": "─━╸╺–—╌╍┄┅╴╶‒", "|": "│┃▌▐▍▎▏┆┇╎║┊",
+        "+": "┌┐└┘├┤┬┴┼╭╮╰╯✓✔", "x": "✗✘×", "*": "●•◐◑★◉", "o": "○◌◯", ".": "·…∙", "#": "█▇▆▓▉▊▋", "=": "▅▄═▒",
+        "_": "▂▁▃▔░▀", "~": "≈", "'": "‘’′", '"': "“”„«»", "!": "⚠",
+    }.items()
+    for alike in many
+}  # fmt: skip
+
+
+class AsciiOnly(LineFilter):
+    """For terminals whose locale has no UTF-8: nothing but ASCII is written."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments in ASCII, each cell where it was."""
+        return [
+            segment if segment.control or segment.text.isascii() else Segment(as_ascii(segment.text), segment.style)
+            for segment in segments
+        ]
+
+
+class Colourless(LineFilter):
+    """For `NO_COLOR`, and terminals that have none: bold, underlined and turned round, and not one colour.
+
+    (The toolkit's own answer to `NO_COLOR` is greys, which are colours that are sent.)
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The segments without their colours."""
+        return [
+            segment if segment.style is None else Segment(segment.text, _colourless(segment.style), segment.control)
+            for segment in segments
+        ]
+
+
+@lru_cache(maxsize=1024)
+def _colourless(style: Style) -> Style:
+    return Style(
+        bold=style.bold, dim=style.dim, italic=style.italic, underline=style.underline, strike=style.strike,
+        reverse=style.reverse, meta=style.meta,
+    )  # fmt: skip
 
 
 def say(app: App[Any], message: str, *, title: str = "", severity: str = "information") -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from textual.app import App
-
 from agenteval_tui import places
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import key_of
+from agenteval_tui.tui.in_order import InOrder
 from agenteval_tui.tui.notices import Notices, Place
 from agenteval_tui.tui.safe import say
 
 
-class Speaking(App[int]):
+class Speaking(InOrder):
     """An app that says things, and remembers the last of them."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 MOST_STARTS = 30  # folders whose place is kept; the oldest goes
+_THEME = {False: "theme", True: "theme of 16 colours"}
 LARGEST = 1 << 20  # a file beyond that is none of ours
 
 
@@ -26,8 +27,12 @@ class State:
         self._path = path
         self._start = start
         data = read(path)
-        self.theme = text(data, "theme")
+        self._themes = {poor: text(data, name) for poor, name in _THEME.items()}
         self._place = mapping(mapping(data, "starts"), start)
+
+    def theme(self, poor: bool) -> str:
+        """The theme that was chosen, "" for none; `poor`: in a terminal of 16 colours or less."""
+        return self._themes[poor]
 
     @property
     def screen(self) -> str:
@@ -38,10 +43,10 @@ class State:
         """What a screen kept; {} for nothing."""
         return mapping(mapping(self._place, "screens"), screen)
 
-    def keep_theme(self, name: str) -> None:
-        """The person chose a theme."""
-        self.theme = name
-        self._write(lambda data: data.update(theme=name))
+    def keep_theme(self, name: str, poor: bool = False) -> None:
+        """The person chose a theme, for terminals like this one."""
+        self._themes[poor] = name
+        self._write(lambda data: data.update({_THEME[poor]: name}))
 
     def keep_place(self, screen: str, screens: Mapping[str, Mapping[str, Any]]) -> None:
         """Where the person is: the screen, and what each screen that was shown wants to know again."""

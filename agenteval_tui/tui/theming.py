@@ -21,12 +21,20 @@ class Theming(Helping):
         super().__init__(*arguments, **options)
         self._theme_problems: list[AgentevalError] = []
 
+    @property
+    def colourless(self) -> bool:
+        """Does nobody want colours (`NO_COLOR`), or has the terminal none?"""
+        # Textual has taken NO_COLOR out of the environment.
+        return self.no_color or os.environ.get("TERM", "").startswith(("vt", "mono"))
+
     def begin_themes(self) -> None:
         """Read the themes and show the one that was chosen last."""
         themes, self._theme_problems = load_themes((places.bundled("themes"), places.config_dir() / "themes"))
         for theme in themes.values():
             self.register_theme(theme)
-        wanted = self.state.theme or ("sixteen" if poor_terminal() else DEFAULT_THEME)
+        # What was chosen where there are millions of colours can't be read where there are sixteen.
+        wanted = "sixteen" if self.colourless else self.state.theme(poor_terminal())
+        wanted = wanted or ("sixteen" if poor_terminal() else DEFAULT_THEME)
         self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
 
     def say_theme_problems(self) -> None:
@@ -41,7 +49,7 @@ class Theming(Helping):
         from agenteval_tui.tui.screens.theme import ThemeScreen
 
         if not any(isinstance(screen, ThemeScreen) for screen in self.screen_stack):
-            self.state.keep_theme(self.theme)
+            self.state.keep_theme(self.theme, poor_terminal())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return variable_defaults()
@@ -53,12 +61,11 @@ class Theming(Helping):
         def chosen(name: str | None) -> None:
             if name is not None:
                 self.theme = name
-                self.state.keep_theme(name)
+                self.state.keep_theme(name, poor_terminal())
 
         self.push_screen(ThemeScreen(self.available_themes, self.theme), chosen)
 
 
 def poor_terminal() -> bool:
     """No more than 16 colours, or none: the terminal's own colours serve better than ours."""
-    term = os.environ.get("TERM", "")
-    return "NO_COLOR" not in os.environ and term in ("linux", "xterm", "screen", "vt100", "ansi")
+    return os.environ.get("TERM", "") in ("linux", "xterm", "screen", "ansi", "rxvt", "cygwin")

@@ -198,9 +198,9 @@ async def test_a_theme_is_seen_while_choosing_and_kept_when_chosen(samples: tupl
         assert app.theme == "paper"
         await pilot.press("escape")
         assert app.theme == before
-        assert app.state.theme != "paper"
+        assert app.state.theme(True) != "paper"
         await pilot.press("f2", *"mine", "enter")
-        assert app.theme == app.state.theme == "mine"
+        assert app.theme == "mine" in (app.state.theme(True), app.state.theme(False))
         await pilot.press("question_mark")
         said = [plain(line) for line in app.screen.query_one("#help", LinesView)._lines]
         pane = said.index("In the pane with the focus")
@@ -324,7 +324,7 @@ def test_a_broken_state_file_counts_as_none(tmp_path: Path, content: str) -> Non
     path = tmp_path / "state.json"
     path.write_bytes(content.encode("latin-1"))
     state = State(path, "x")
-    assert (state.theme, state.screen, state.of("suites")) == ("", "", {})
+    assert (state.theme(False), state.screen, state.of("suites")) == ("", "", {})
     state.keep_place("history", {"history": {"search": "a"}})
     assert State(path, "x").of("history") == {"search": "a"}
 
@@ -335,7 +335,7 @@ def test_two_apps_at_once_keep_both_and_the_oldest_starts_go(tmp_path: Path) -> 
     one.keep_theme("paper")
     other.keep_place("history", {"history": {"runs": True}})
     one.keep_place("suites", {"suites": {"filter": "x"}})
-    assert State(path, "other").theme == "paper"
+    assert State(path, "other").theme(False) == "paper"
     assert State(path, "other").of("history") == {"runs": True}
     assert State(path, "one").of("suites") == {"filter": "x"}
     for number in range(MOST_STARTS + 5):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import locale
+import os
 import sys
 from collections.abc import Iterable
 
@@ -22,10 +23,19 @@ _GLYPHS = {
     "flaky": ("~", "~", "flaky"),
     "finished": ("✓", "+", "dim"),
 }
+_NO_LOCALE = ("C", "POSIX")
+_COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 WORDS = {"needs_review": "review"}
 
 
 def _unicode() -> bool:
+    """Can the person's terminal show more than ASCII? What the locale says counts, not what Python made of it: under
+    `LANG=C` Python writes UTF-8 all the same."""
+    named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
+    if not os.environ.get("LC_ALL") and named in _COERCED and os.environ.get("LANG") in _NO_LOCALE:
+        return False  # Python set LC_CTYPE itself (PEP 538)
+    if named in _NO_LOCALE:
+        return False
     encoding = getattr(sys.__stderr__, "encoding", None) or locale.getpreferredencoding(False)
     return "utf" in encoding.lower()
 

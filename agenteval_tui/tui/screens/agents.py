@@ -241,7 +241,8 @@ class AgentsScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another agent."""
-        self._show_chat()
+        if self._one is not None and self._chats.get(self._one.key) is not self._shown:
+            self._show_chat()
         self.soon(self._show_one)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
