@@ -95,6 +95,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.next_run", "step_run(1)", "alt+n,right_square_bracket", "older run", "Judge an older run", "edit"),
     Action("edit.previous_run", "step_run(-1)", "alt+p,left_square_bracket", "newer run", "Judge a newer run", "edit"),
     Action("edit.flips", "flips", "f10", "flips", "List the stored runs that the edit would flip", "edit"),
+    Action("edit.relax_now", "relax_now", "A", "smallest edit", "Put the smallest passing edit in place", "edit"),
     Action("edit.relax", "relax", "f7", "smallest edits", "The smallest edits under which the run passes", "edit"),
     Action("edit.filter", "filter", "slash", "filter", "Filter the tests by id or name", "edit"),
     Action("edit.editor", "open_editor", "o", "$EDITOR", "Open the suite's file in $EDITOR at the line", "edit"),

@@ -21,6 +21,12 @@ from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 pytestmark = pytest.mark.xdist_group("snapshots")
 
 
+@pytest.fixture(autouse=True)
+def noon_in_the_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of day at which a run is so and so old."""
+    monkeypatch.setattr("agenteval_tui.tui.screens.editor_live.now_ms", lambda: NOON + 120_000)
+
+
 async def opened(pilot: Pilot[int]) -> EditorScreen:
     """The Editor on the test that fails most."""
     cursor_to(pilot, "customers-austria")
@@ -89,6 +95,28 @@ def test_editor_draft(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
         screen.app.push_screen(draft_question(doc, kept))
 
     look(snap_compare, recorded, (80, 24), before)
+
+
+@SIZES
+@pytest.mark.parametrize("pane", ["criteria", "live"])
+def test_editor_beside_a_run(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], pane: str) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        screen = await opened(pilot)
+        editor = screen.query_one("#config", ConfigEditor)
+        editor.replace_all(editor.text.replace('"contains_all": [', '"contains_all": ["€", '))
+        screen._focus_pane(pane)
+
+    look(snap_compare, recorded, size, before)
+
+
+@SIZES
+def test_suites_worst_first_and_a_wrong_filter(
+    snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]
+) -> None:
+    async def before(pilot: Pilot[int]) -> None:
+        await pilot.press("s", "j", "m", "j", "j", "M", "slash", *"tga:x flaky:no")
+
+    look(snap_compare, recorded, size, before)
 
 
 def test_suites_new_test(snap_compare: Any, recorded: tuple[Path, Path]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FIELDS = ("tag", "outcome", "agent", "suite", "flaky", "category")
 OUTCOMES = ("passed", "failed", "error", "flaky", "review", "new")
 CATEGORIES = ("happy_path", "edge_case", "negative")
-_YES, _NO = ("yes", "true", "1"), ("no", "false", "0")
+_YES, _NO = ("yes", "ye", "y"), ("no", "n")  # as far as it is typed
 _PART = re.compile(r'([^\s:"]+):("[^"]*"?|\S*)|"([^"]*)"?|(\S+)')
 
 

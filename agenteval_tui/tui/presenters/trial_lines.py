@@ -24,7 +24,7 @@ def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int,
     start: list[Cell] = [mark(run.status), (" ", ""), (one_line(run.test_id), "bold")]
     if run.variation:
         start.append((f" · {one_line(run.variation)}", ""))
-    if run.row >= 0 and run.variables:
+    if any(one.row for one in trial.runs):
         start.append((f"  row {run.row + 1}", "dim"))
     start.append((f"  run {run.repetition}", "dim"))
     said = " · ".join(fact for fact in (one_line(run.agent, 30), age(run.started_ms, now_ms)) if fact)

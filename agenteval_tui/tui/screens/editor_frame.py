@@ -165,7 +165,7 @@ class EditorFrame(FrameScreen):
                 (key("fix"), "fix", "apply_fix"),
                 (key("explain"), "what is this", ""),
             ]
-            middle += [("esc", "criteria", "app.back")]
+            middle += [(key("relax"), "smallest edits", "relax"), ("esc", "criteria", "app.back")]
         else:
             middle = [(key("undo"), "undo", "undo"), (key("next_problem"), "next problem", "next_problem")]
             middle += [("tab", "field", ""), ("esc", "list", "app.back")]

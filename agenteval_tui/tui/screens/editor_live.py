@@ -30,7 +30,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trial import Trial
-    from agenteval_tui.analysis.workbench import Impact
+    from agenteval_tui.analysis.workbench import Impact, Workbench
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.grading.spec import CriterionSpec
 
@@ -211,26 +211,53 @@ class EditorLive(EditorFilling):
 
         self.ask(work, show, group="flips")
 
-    def action_relax(self) -> None:
+    # The smallest edits
+
+    def _failing(self) -> tuple[Workbench, int] | None:
+        """The workbench and the criterion's number in it, where the criterion fails on this run; else say why not."""
         live = self._live
         if live.trial is None or live.result is None or live.spec is None:
             self.agenteval.say("There is no recorded run on which this criterion could be relaxed.")
-            return
+            return None
         if live.result.outcome != "failed":
             self.agenteval.say(f"{live.spec.name} does not fail on this run.")
-            return
-        from agenteval_tui.tui.screens.relax import RelaxScreen
-
-        editor, number, spec = self.query_one("#config", ConfigEditor), live.trial.number(live.source), live.spec
+            return None
+        number, spec = live.trial.number(live.source), live.spec
         saved = live.trial.bench.spec(number)
         alike = (saved.prototype, saved.expected_value, saved.negate, saved.pass_threshold) == (
             spec.prototype, spec.expected_value, spec.negate, spec.pass_threshold,
         )  # fmt: skip
         # With another field edited too, what flips is counted against the criterion as it is edited.
-        bench = live.trial.bench if alike else live.trial.as_edited(live.source, spec)
+        return (live.trial.bench if alike else live.trial.as_edited(live.source, spec)), number
+
+    def action_relax(self) -> None:
+        found = self._failing()
+        if found is None:
+            return
+        from agenteval_tui.tui.screens.relax import RelaxScreen
+
+        editor = self.query_one("#config", ConfigEditor)
 
         def chosen(text: str | None) -> None:
             if text:
                 editor.replace_all(text)
 
-        self.app.push_screen(RelaxScreen(bench, number, editor.text, self._alone), chosen)
+        self.app.push_screen(RelaxScreen(*found, editor.text, self._alone), chosen)
+
+    def action_relax_now(self) -> None:
+        """The first of them, at once."""
+        found = self._failing()
+        if found is None:
+            return
+        (bench, number), editor = found, self.query_one("#config", ConfigEditor)
+        text = editor.text
+
+        async def relax() -> None:
+            suggestions = await self._alone(lambda: next(bench.relaxations(number, text), ()))
+            if not suggestions:
+                self.agenteval.say("No small edit makes it pass: the answer is far from what is asked.")
+            elif editor.text == text:
+                editor.replace_all(suggestions[0].relaxation.new_text)
+                self.agenteval.say(f"{suggestions[0].relaxation.title}. ^z takes it back.")
+
+        self.run_worker(cast(Any, relax), group="relax", exclusive=True, exit_on_error=False, name="relaxing")
