@@ -130,7 +130,9 @@ class Terminal:
         end = time.monotonic() + timeout
         while not test(self):
             assert time.monotonic() < end, f"never came: {condition!r}; the screen:\n{self.text}"
-            self.read(0.02)
+            # To look at a whole screen takes as long as to draw it: for a text only when there is something new.
+            while not self.read(0.02) and isinstance(condition, str) and time.monotonic() < end:
+                pass
 
     def press(self, *keys: str) -> None:
         """Type keys one by one: the next when the program has done what it does about the one before."""
