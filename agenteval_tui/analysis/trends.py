@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.analysis.statistics import Interval, clustered_interval, mean, pass_rate, percentile
+from agenteval_tui.analysis.statistics import Interval, clustered_interval, mean, pass_rate, percentile, wilson
 from agenteval_tui.analysis.trend_bins import Bin, By, bins_between, chosen_by
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import Group, Measure, Picked, Place, Tally, TestName
@@ -221,6 +221,17 @@ def groups_of(connection: Connection, group: Group, known: Iterable[TestName], k
 
 def figures(tallies: Iterable[Tally], *, count_errors: bool = False) -> Figures:
     """The figures of runs that were tallied by test, variation and row; several tallies of one test are added up."""
+    listed = list(tallies)
+    if len(listed) == 1:
+        # One test, as most points of most groups are: by hundreds of thousands nothing is added up.
+        (only,) = listed
+        n = only.passed + only.failed + (only.errors if count_errors else 0)
+        counts = (n, only.passed, only.failed, only.errors, only.review)
+        return Figures(1, *counts, pass_rate(only.passed, n), wilson(only.passed, n))
+    return _merged(listed, count_errors=count_errors)
+
+
+def _merged(tallies: Iterable[Tally], *, count_errors: bool) -> Figures:
     merged: dict[tuple[int, str, int], list[int]] = {}
     passed = failed = errors = review = 0
     for one in tallies:

@@ -26,8 +26,9 @@ _LEVELS = "▁▂▃▄▅▆▇█" if UNICODE else "_.-:=+*#"
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What is read after the drawing: it takes longer. `quarantines` are those that hold."""
+    """What is read after the drawing: it takes longer. `trend` has all measures; `quarantines` are those that hold."""
 
+    trend: Trend
     extras: Extras
     ledger: Ledger
     watched: Watched | None

@@ -106,17 +106,18 @@ class TrendsScreen(FrameScreen):
     def reload(self) -> None:
         """Read everything again; the cursor stays at its time."""
         window, by, group, text, below = self._window, self._by, self._group, self._filter, self._below
-        store = self.agenteval.session.store
+        store, shown = self.agenteval.session.store, self._shown
         now = now_ms()
 
         def read() -> tuple[Wanted, Trend]:
             from agenteval_tui.analysis.trend_filter import filtered
-            from agenteval_tui.analysis.trends import MEASURES, Wanted, trend
+            from agenteval_tui.analysis.trends import Wanted, trend
 
             span = window_ms(window)
             wanted = Wanted(None if span is None else now - span, now + 1, by, group)
             wanted = filtered(store, wanted, text)
-            return wanted, trend(store, wanted, MEASURES)
+            # What is drawn first; all the other measures come with what stands below.
+            return wanted, trend(store, wanted, () if shown == "rate" else (shown,))
 
         def then(found: tuple[Wanted, Trend]) -> None:
             self._show(found[1])
@@ -140,7 +141,9 @@ class TrendsScreen(FrameScreen):
 
     def _show_beside(self, beside: Beside) -> None:
         self._beside = beside
-        self._list()
+        if self._trend is not None and self._trend.bins == beside.trend.bins:
+            self._trend = beside.trend
+        self._paint()
 
     def _show_failure(self, error: AgentevalError) -> None:
         self._trend = self._beside = None
@@ -431,10 +434,12 @@ def read_beside(store: Any, wanted: Wanted, below: float | None, now: int) -> Be
     """What stands below the drawing."""
     from agenteval_tui.analysis.trend_alerts import watch
     from agenteval_tui.analysis.trend_extras import extras
+    from agenteval_tui.analysis.trends import MEASURES, trend
     from agenteval_tui.analysis.variance import ledger
     from agenteval_tui.history import quarantines
 
     return Beside(
+        trend(store, wanted, MEASURES),
         extras(store, wanted),
         ledger(store, wanted, now, judges=False),
         watch(store, wanted, below, now) if below is not None else None,
