@@ -87,6 +87,10 @@ def opened(path: Path) -> Iterator[Source]:
             raise IsADirectoryError
         with Source(path) as source:
             yield source
+    except AgentevalError as error:
+        if error.where or type(error) is not AgentevalError:
+            raise
+        raise AgentevalError(error.what, where=str(path), mend=error.mend) from None  # a reader knows no file
     except FileNotFoundError:
         raise AgentevalError("there is no such file", where=str(path), mend="check the path") from None
     except IsADirectoryError:

@@ -225,7 +225,8 @@ def _as_openai(one: Any) -> dict[str, Any]:
 
 def _parse_errors(one: Any) -> list[str]:
     calls = one.get("tool_calls") if isinstance(one, Mapping) else None
-    found = [call for call in calls or () if isinstance(call, Mapping) and isinstance(call.get("function"), str)]
+    listed = calls if isinstance(calls, list) else ()
+    found = [call for call in listed if isinstance(call, Mapping) and isinstance(call.get("function"), str)]
     return [plain_text(call.get("parse_error")) for call in found]
 
 

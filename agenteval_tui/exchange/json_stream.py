@@ -192,7 +192,9 @@ class Text:
                     raise Unreadable("the file ends in the middle of it", cut_off=True) from None
                 if self._ended or not self._may_go_on(error):
                     raise Unreadable(f"not valid JSON: {error.msg}") from None
-            except (ValueError, RecursionError) as error:
+            except RecursionError:
+                raise Unreadable("nested too deep") from None
+            except ValueError as error:
                 raise Unreadable(f"not readable: {error}") from None
             else:
                 # At the window's end a number may go on: "1" could be the beginning of "1e+5".

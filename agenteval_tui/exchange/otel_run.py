@@ -121,7 +121,8 @@ def _messages(one: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A message of the GenAI conventions as OpenAI's: what tools answered are messages of their own."""
     role = plain_text(one.get("role")) or "user"
     texts, thoughts, calls, answers = [], [], [], []
-    for part in one.get("parts") or ():
+    parts = one.get("parts")
+    for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, Mapping):
             continue
         kind = part.get("type")

@@ -100,7 +100,8 @@ def _span(given: Mapping[str, Any]) -> dict[str, Any]:
     code = status.get("code", status.get("status_code"))
     attributes = _attributes(given.get("attributes"))
     evaluations = []
-    for event in given.get("events") or ():
+    events = given.get("events")
+    for event in events if isinstance(events, list) else ():
         if isinstance(event, Mapping):
             inner = _attributes(event.get("attributes"))
             if event.get("name") == "gen_ai.evaluation.result":

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 PRUNED = "some of its runs were removed"
 """What an execution says of which only some runs are left."""
-_BATCH = 200  # runs in a transaction: some hundredths of a second
+_BATCH = 200  # runs in the first transaction
+_SMALLEST, _LARGEST = 25, 800
+_LONGEST = 0.15  # seconds that a transaction should take at most: so long others wait for the lock
 _LONGEST_REST = 0.25  # seconds between two batches while others write
 
 
@@ -57,17 +59,23 @@ def remove_runs(
     What belongs to an execution that is running stays, and what `unless` names: an SQL condition over table `runs`,
     asked at the moment of removal. Baselines that rest on what goes, go. Raises HistoryError.
     """
-    gone = went = 0
-    for start in range(0, len(runs), _BATCH):
+    gone = went = at = 0
+    size = _BATCH
+    while at < len(runs):
         began = time.monotonic()
-        batch: tuple[int, int] = store.write(_Remove(runs[start : start + _BATCH], (), unless)).result()
+        batch: tuple[int, int] = store.write(_Remove(runs[at : at + size], (), unless)).result()
+        took = time.monotonic() - began
         gone += batch[0]
         went += batch[1]
-        if on_progress is not None and on_progress(min(start + _BATCH, len(runs)), len(runs)):
+        at = min(at + size, len(runs))
+        size = (
+            max(size // 2, _SMALLEST) if took > _LONGEST else min(size * 2, _LARGEST) if took < _LONGEST / 4 else size
+        )
+        if on_progress is not None and on_progress(at, len(runs)):
             break
         if store.read(running_executions):
             # SQLite's locks are not fair: without a rest others would seldom come between two batches.
-            time.sleep(min(time.monotonic() - began, _LONGEST_REST))
+            time.sleep(min(took, _LONGEST_REST))
     else:
         for start in range(0, len(executions), _BATCH):
             went += store.write(_Remove((), executions[start : start + _BATCH], unless)).result()[1]

@@ -72,8 +72,8 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
         ),
         (
             wanted.cause_part,
-            "(id IN (SELECT run FROM criterion_results WHERE cause > '' AND instr(lower(cause), ?))"
-            " OR instr(lower(error_kind), ?))",
+            "id IN (SELECT run FROM criterion_results WHERE cause > '' AND instr(lower(cause), ?)"
+            " UNION SELECT id FROM runs WHERE status = 'error' AND instr(lower(error_kind), ?))",
         ),
     ):
         if part:
