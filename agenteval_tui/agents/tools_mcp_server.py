@@ -172,7 +172,8 @@ class McpServer:
         named = self._options.api_key_env
         if named:
             # The keyring may have to ask somebody: nobody else waits for that.
-            self._key = await asyncio.to_thread(key_from, named, self._env) or ""
+            found = await asyncio.to_thread(key_from, named, self._env)
+            self._key = found or ""
             if not self._key:
                 raise AgentevalError(
                     f"the environment variable {named} is not set", mend=f"set {named} to the server's key"
