@@ -28,6 +28,8 @@ from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from agenteval_tui.history.store import Store
 
 _BY_VERSION = ("accept", "fix", "label", "ignore")
@@ -112,26 +114,30 @@ def why_open(group: CauseGroup, decision: Decision, later: Later, held: Quaranti
 
 def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) -> Later:
     """Of the runs that are looked at those that began after the decision."""
-    at_ms = decision.at_ms
     if group.trend == "gone":
         return Later()
-    rows = {row.rowid: row for row in store.run_rows(group.runs) if (row.started_ms or 0) > at_ms}
-    if not rows:
-        return Later()
-    versions = {digest for run, digest in zip(group.runs, group.hashes, strict=True) if run in rows} - {""}
-    tests = tuple(dict.fromkeys((row.suite_key, row.test_id) for row in rows.values()))
-    counted = store.read(
-        lambda c: c.execute(
-            "SELECT s.key, t.test_id, count(*) FROM runs r JOIN tests t ON t.id = r.test"
-            " JOIN suites s ON s.id = t.suite WHERE r.started_ms > ? AND r.id IN (SELECT value FROM json_each(?))"
-            " GROUP BY t.id",
-            (at_ms, json.dumps(list(causes.scope.runs))),
-        ).fetchall()
+
+    def read(c: Connection) -> tuple[list[tuple[int, str, str]], list[tuple[str, str, int]]]:
+        began = (
+            " FROM runs r JOIN tests t ON t.id = r.test JOIN suites s ON s.id = t.suite"
+            " WHERE r.started_ms > ? AND r.id IN (SELECT value FROM json_each(?))"
+        )
+        own = c.execute(f"SELECT r.id, s.key, t.test_id{began}", (decision.at_ms, json.dumps(list(group.runs))))
+        found = own.fetchall()
+        every = c.execute(
+            f"SELECT s.key, t.test_id, count(*){began} GROUP BY t.id",
+            (decision.at_ms, json.dumps(list(causes.scope.runs))),
+        )
+        return found, every.fetchall()
+
+    own, every = store.read(read)
+    fresh, decided = {run for run, _, _ in own}, set(decision.context.tests)
+    versions = {digest for run, digest in zip(group.runs, group.hashes, strict=True) if run in fresh} - {""}
+    tests = tuple(dict.fromkeys((suite, test) for _, suite, test in own))
+    failed = sum((suite, test) in decided for _, suite, test in own)
+    return Later(
+        tuple(sorted(versions)), tests, failed, sum(number for suite, test, number in every if (suite, test) in decided)
     )
-    decided = set(decision.context.tests)
-    failed = sum((row.suite_key, row.test_id) in decided for row in rows.values())
-    ended = sum(number for suite, test, number in counted if (suite, test) in decided)
-    return Later(tuple(sorted(versions)), tests, failed, ended)
 
 
 # Deciding

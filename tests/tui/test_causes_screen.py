@@ -85,6 +85,11 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         assert "This cause is gone" in await press(pilot, "G", "a")
         assert "No cause has these words" in await press(pilot, "slash", *"nobody")
         assert "7 failures = 3 causes" in await press(pilot, "escape", "s", "s")
+        # From the history and from the suites there is a way here.
+        await press(pilot, "5")
+        assert "execution E2" in await press(pilot, "C")
+        await press(pilot, "1")
+        assert "execution E2" in await press(pilot, "C")
         # The criterion is to be fixed: its config is where the cursor is.
         await press(pilot, "g", "e")
         await press(pilot, "enter")

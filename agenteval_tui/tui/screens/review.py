@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
 from agenteval_tui.analysis.review import Item, Wanted
@@ -84,6 +84,12 @@ class ReviewScreen(FrameScreen):
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """What was labelled elsewhere waits no more."""
+        if self._items is not None:
+            self._opened = None
+            self.reload()
 
     def reload(self) -> None:
         """Look what waits; what was done is done."""
