@@ -70,6 +70,24 @@ class Going(Outside):
         last = self.state.screen
         self.go(last if last in FACTORIES and last not in NEED_A_RUN else name or "suites")
 
+    def choose_screen(self) -> None:
+        """List the screens, with their keys; for the mouse, which has no numbers."""
+        from agenteval_tui.tui.actions import ACTIONS, keys_of
+        from agenteval_tui.tui.screens.choose import ChooseScreen
+
+        there = {f"go.{name}": name for name in FACTORIES}
+        choices = [
+            (there[one.id], f"{keys_of(one, self.keymap)}  {one.label}", one.description)
+            for one in ACTIONS
+            if one.id in there
+        ]
+
+        def chosen(name: str | None) -> None:
+            if name:
+                self.go(name)
+
+        self.push_screen(ChooseScreen("screens", choices, self._shown), chosen)
+
     def keep_places(self) -> None:
         """Keep where the person is and what the screens show, for the next start."""
         if not self._shown:

@@ -140,7 +140,9 @@ class FrameScreen(Screen[None]):
         return [fit(cells, width)]
 
     def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
-        """A click on a key in the last line does what the key does."""
+        """A click on a key in the last line does what the key does; on the screen's name, it lists the screens."""
+        if event.block.id == "title" and event.x < len(" agenteval  ") + len(self.SCOPE):
+            self.agenteval.choose_screen()
         if event.block.id != "keys":
             return
         column = 0
