@@ -101,7 +101,8 @@ def why_open(group: CauseGroup, decision: Decision, later: Later, held: Quaranti
     fresh = [one for one in later.versions if one not in context.versions]
     if kind in _BY_VERSION and context.versions and fresh:
         return "the criterion was changed" if kind != "fix" else "the criterion was changed, and it still fails"
-    others = [key[1] for key in later.tests if key not in context.tests]
+    known = _named(context.tests)
+    others = [test for suite, test in later.tests if (_file(suite), test) not in known]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         return f"it is in {others[0]}{more} too"
@@ -131,13 +132,25 @@ def _later(store: Store, group: CauseGroup, causes: Causes, decision: Decision) 
         return found, every.fetchall()
 
     own, every = store.read(read)
-    fresh, decided = {run for run, _, _ in own}, set(decision.context.tests)
+    fresh, decided = {run for run, _, _ in own}, _named(decision.context.tests)
     versions = {digest for run, digest in zip(group.runs, group.hashes, strict=True) if run in fresh} - {""}
     tests = tuple(dict.fromkeys((suite, test) for _, suite, test in own))
-    failed = sum((suite, test) in decided for _, suite, test in own)
+    failed = sum((_file(suite), test) in decided for _, suite, test in own)
     return Later(
-        tuple(sorted(versions)), tests, failed, sum(number for suite, test, number in every if (suite, test) in decided)
+        tuple(sorted(versions)),
+        tests,
+        failed,
+        sum(number for suite, test, number in every if (_file(suite), test) in decided),
     )
+
+
+def _file(suite_key: str) -> str:
+    """A suite's file without its folder: a suite that was moved is the same one."""
+    return suite_key.replace("\\", "/").rpartition("/")[2]
+
+
+def _named(tests: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    return {(_file(suite), test) for suite, test in tests}
 
 
 # Deciding
