@@ -71,7 +71,7 @@ def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None
         terminal.send("5")
         terminal.wait_for("1 execution")
         terminal.send("\r")
-        terminal.wait_for("run 5")
+        terminal.wait_for("5 runs")
         terminal.send("q")
         terminal.wait_for_end()
 
