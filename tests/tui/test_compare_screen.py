@@ -23,6 +23,7 @@ from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
 from agenteval_tui.tui.presenters.compare_rows import CompareRows, rows_of
 from agenteval_tui.tui.screens.choose import ChooseScreen
 from agenteval_tui.tui.screens.compare import CompareScreen
+from agenteval_tui.tui.screens.compare_here import say_what_regressed
 from agenteval_tui.tui.screens.difference import DifferenceScreen
 from agenteval_tui.tui.screens.inspect import InspectScreen
 from agenteval_tui.tui.screens.question import QuestionScreen
@@ -44,10 +45,12 @@ def recorded(tmp_path: Path) -> tuple[Path, Path]:
 
 
 async def press(pilot: Pilot[int], *keys: str) -> str:
-    for key in keys or ("",):
-        if key:
-            await pilot.press(key)
-        await settle(pilot)
+    """One after another, each when the screen has what it asked for; movements need no waiting."""
+    for key in keys:
+        await pilot.press(key)
+        if key not in ("j", "k"):
+            await settle(pilot)
+    await settle(pilot)
     return text_of(pilot.app)  # type: ignore[arg-type]
 
 
@@ -95,6 +98,11 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         assert "gone" in shown, "the execution has tests that the new one has not"
         shown = await press(pilot, "x")
         assert "1 regression   3 improvements" in shown
+        # What an execution says by itself when it has ended.
+        say_what_regressed(app.screen, NEW)
+        await settle(pilot)
+        said = [one.message for one in app._notifications]
+        assert any("Against the baseline: 3 regressions, 1 improvement. " in one for one in said)
 
 
 async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path]) -> None:
@@ -160,9 +168,8 @@ def test_compare(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int
     look(snap_compare, recorded, size, before)
 
 
-@SIZES
-def test_versions(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+def test_versions_at_80x24(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
     async def before(pilot: Pilot[int]) -> None:
         await press(pilot, "6", "j", "j", "j", "j", "j", "v", "j")
 
-    look(snap_compare, recorded, size, before)
+    look(snap_compare, recorded, (80, 24), before)

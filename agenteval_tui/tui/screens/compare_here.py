@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.presenters.figures import count
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.regressions import Against
     from agenteval_tui.tui.screens.frame import FrameScreen
 
 
@@ -23,3 +25,29 @@ def compare_newest(screen: FrameScreen, suite_key: str, test_id: str = "") -> No
         return found[0].id
 
     screen.ask(newest, lambda execution: screen.agenteval.compare("", execution), group="compare")
+
+
+def say_what_regressed(screen: FrameScreen, execution: str) -> None:
+    """Compare an execution that has ended with its baseline by itself, and say what changed; nothing where nothing did,
+    or there is no baseline."""
+    store = screen.agenteval.session.store
+
+    def work() -> Against | None:
+        from agenteval_tui.analysis.regressions import against_baseline
+
+        return against_baseline(store, store.execution(execution))
+
+    def then(found: Against | None) -> None:
+        if found is None or not (found.shown.in_state("regression", "improvement")):
+            return
+        from agenteval_tui.analysis.comparison_words import section
+
+        counts = found.shown.counts()
+        said = [section(state, counts[state]) for state in ("regression", "improvement") if counts.get(state)]
+        if found.by_chance:
+            said.append(f"{count(len(found.by_chance), 'fall')} within chance")
+        severity = "warning" if found.regressed else "information"
+        hint = "v compares." if screen.is_current else "6 compares."
+        screen.agenteval.say(f"Against the baseline: {', '.join(said)}. {hint}", severity=severity)
+
+    screen.ask(work, then, group="baseline")

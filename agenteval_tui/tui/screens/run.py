@@ -21,6 +21,7 @@ from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, bar, facts, run_heading, status_cells, unsettled
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
+from agenteval_tui.tui.screens.compare_here import say_what_regressed
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.watching import ALL, Watching
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -147,6 +148,7 @@ class RunScreen(FrameScreen):
                 watch.lost = True
                 if self.is_current:
                     self.agenteval.show_execution(watch.live.execution)
+                    say_what_regressed(self, watch.live.execution)
                 return
         self._rekey()
         self._say_end(watch)
@@ -204,6 +206,7 @@ class RunScreen(FrameScreen):
         else:
             hint = ". n goes to the first failure, enter opens it." if bad and place is None else "."
             self.agenteval.say(note + hint, place=place)
+            say_what_regressed(self, watch.live.execution)
 
     # Painting: at most ten times a second, and only what changed
 
