@@ -245,3 +245,12 @@ def test_imported_runs_are_graded_and_labelled_like_own_ones(command: Any, tmp_p
     assert '"passed"' in out
     assert command("label", run, "5")[0] == 0
     assert command("why", run)[0] == 0
+    # Another recording of the same conversations, under the same name: graded as well, the two can be compared.
+    (tmp_path / "later").mkdir()
+    (tmp_path / "later" / "in.json").write_text(json.dumps(CHAT).replace("Kalt", "Warm"), "utf-8")
+    kept = []
+    for file in (tmp_path / "in.json", tmp_path / "later" / "in.json"):
+        imported = json.loads(command("import", file, "--json")[1])[0]["execution"]
+        saved = json.loads(command("grade", "--execution", imported, "--criteria", criteria, "--save", "--json")[1])
+        kept.append(saved["saved"])
+    assert "Kalt  1/1 → 0/1" in command("compare", *kept)[1]
