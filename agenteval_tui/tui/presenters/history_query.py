@@ -62,7 +62,7 @@ class HistoryQuery:
         """As the history understands it; what can't be understood lets nothing through that it would not."""
         from agenteval_tui.history.rows import RunFilter
 
-        outcomes = NOT_PASSED if failed_only else ()
+        outcomes: tuple[str, ...] = NOT_PASSED if failed_only else ()
         made: dict[str, Any] = {"tags": ()}
         for name, value in self.fields:
             word = value.lower()
