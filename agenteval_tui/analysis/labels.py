@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 
+def opinion(
+    run_id: str, criterion_hash: str, *, rating: int | None, passed: bool | None, comment: str, who: str
+) -> Label:
+    """A person's label that is not in the history yet; `criterion_hash` "": of the run as a whole."""
+    return Label(run_id, rating, criterion_hash, comment, who, passed=passed)
+
+
 @dataclass(frozen=True, slots=True)
 class Given:
     """A label that is in the history: its number there, and the run's outcome now."""

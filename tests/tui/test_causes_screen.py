@@ -134,6 +134,10 @@ async def test_labels_are_given_one_after_the_other_and_taken_back(failed: tuple
         assert "3 of 8" in await press(pilot, "f")
         await press(pilot, "n")
         await press(pilot, "y", "n")
+        # Digits are ratings in their field only: in a pane they lead to other screens.
+        await press(pilot, "tab", "9")
+        assert isinstance(app.screen, CausesScreen)
+        assert "6 of 8" in await press(pilot, "0")
         shown = await press(pilot, "A")
         assert isinstance(app.screen, AgreementScreen)
         for part in ("The filter", "They agree on 2 of 3", "both failed 1"):

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.events import Key
 from textual.screen import ModalScreen
 
-from agenteval_tui.history.replies import Label
+from agenteval_tui.analysis.labels import opinion
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -24,6 +24,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import Given
+    from agenteval_tui.history.replies import Label
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.screens.frame import FrameScreen
 
@@ -133,7 +134,9 @@ class LabelScreen(ModalScreen["Given | None"]):
         """The label as it stands in the sheet."""
         values = self.query_one(Form).values()
         of = "" if self._whole else self._criterion
-        return Label(self._run, self._rating, of, values["comment"], values["who"], passed=self._passed)
+        return opinion(
+            self._run, of, rating=self._rating, passed=self._passed, comment=values["comment"], who=values["who"]
+        )
 
     def _keep(self) -> None:
         if self._saving:

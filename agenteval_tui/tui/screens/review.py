@@ -1,11 +1,11 @@
 """The review queue: what waits for a person, one after the other, with a key each.
 
-Digits rate here, as in the sheet of a label: a person who goes through a queue must not be led away by a 3. Other
-screens are a `esc` or the palette away.
+Digits rate while the rating has the focus, as it has at first: it is a field. In the panes they go to other screens.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize, ScreenResume
+from textual.widget import Widget
 from textual.widgets import Input
 
 from agenteval_tui.analysis.review import Item, Wanted
@@ -27,6 +28,7 @@ from agenteval_tui.tui.presenters.review_lines import ended_lines, review_lines
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.widgets.rating_field import RatingField
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class ReviewScreen(FrameScreen):
         self._done: list[Given | None] = []
         """What was made of each item before this one; None: skipped."""
         self._comment = ""
-        self._pane = "looked"
+        self._read_last = "transcript"
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -75,11 +77,12 @@ class ReviewScreen(FrameScreen):
             yield TranscriptView(id="transcript")
             yield LinesView(id="looked")
         yield Input(placeholder="a comment; enter, then y, n or 1 to 5", id="comment", classes="filter")
+        yield RatingField(id="rating")
         yield self.key_bar()
 
     def on_mount(self) -> None:
         self.query_one("#comment", Input).display = False
-        self._focus_pane()
+        self._focus_pane("rating")
         self.reload()
 
     def on_resize(self, event: Resize) -> None:
@@ -137,9 +140,11 @@ class ReviewScreen(FrameScreen):
             done = sum(one is not None for one in self._done)
             skipped = len(self._done) - done
             self.query_one("#looked", LinesView).show(lambda width: ended_lines(done, skipped, width), keep_place=False)
-            self.query_one("#looked", LinesView).focus()
+            self._focus_pane("looked")
             return
-        self.set_class(False, "ended")
+        if self.has_class("ended"):
+            self.set_class(False, "ended")
+            self._focus_pane("rating")
         if self._opened is not None and self._opened.item == item:
             self._draw()
             return
@@ -198,9 +203,22 @@ class ReviewScreen(FrameScreen):
 
     # Verdicts
 
-    def action_rate(self, rating: int) -> None:
+    def on_rating_field_rated(self, event: RatingField.Rated) -> None:
         """1 to 5."""
-        self._give(rating=rating)
+        self._give(rating=event.rating)
+
+    def on_rating_field_moved(self, event: RatingField.Moved) -> None:
+        """A key that scrolls, while the rating has the focus: the pane that was read last."""
+        view: Widget = self.query_one("#looked" if self.has_class("ended") else f"#{self._read_last}")
+        moves: dict[str, Callable[[], None]] = {
+            "down": lambda: view.scroll_to(y=view.scroll_target_y + 1, animate=False),
+            "up": lambda: view.scroll_to(y=view.scroll_target_y - 1, animate=False),
+            "page_down": lambda: view.scroll_page_down(animate=False),
+            "page_up": lambda: view.scroll_page_up(animate=False),
+            "start": lambda: view.scroll_home(animate=False),
+            "end": lambda: view.scroll_end(animate=False),
+        }
+        moves[event.where]()
 
     def action_verdict(self, passed: bool) -> None:
         """Passed or failed."""
@@ -215,11 +233,13 @@ class ReviewScreen(FrameScreen):
         self._opened = None
 
         def work() -> Given:
-            from agenteval_tui.analysis.labels import give_label
+            from agenteval_tui.analysis.labels import give_label, opinion
             from agenteval_tui.history.people import person
-            from agenteval_tui.history.replies import Label
 
-            return give_label(store, Label(item.run_id, rating, item.criterion_hash, comment, person(), passed=passed))
+            said = opinion(
+                item.run_id, item.criterion_hash, rating=rating, passed=passed, comment=comment, who=person()
+            )
+            return give_label(store, said)
 
         def failed(error: AgentevalError) -> None:
             self._opened = opened
@@ -294,7 +314,7 @@ class ReviewScreen(FrameScreen):
 
     def _close_comment(self) -> None:
         self.query_one("#comment", Input).display = False
-        self._focus_pane()
+        self._focus_pane("rating")
 
     def step_back(self) -> bool:
         if self.query_one("#comment", Input).display:
@@ -328,12 +348,13 @@ class ReviewScreen(FrameScreen):
         show_agreement(self)
 
     def action_next_pane(self) -> None:
-        self._pane = "transcript" if self._pane == "looked" else "looked"
-        self._focus_pane()
+        here = self.focused.id if self.focused is not None else ""
+        self._focus_pane({"rating": "transcript", "transcript": "looked"}.get(here or "", "rating"))
 
-    def _focus_pane(self) -> None:
-        for name, kind in (("transcript", TranscriptView), ("looked", LinesView)):
-            view: TranscriptView | LinesView = self.query_one(f"#{name}", kind)  # type: ignore[assignment]
-            view.set_class(name == self._pane, "active")
-            if name == self._pane:
-                view.focus()
+    def _focus_pane(self, name: str) -> None:
+        """Give the keys to the rating, or to a pane, which is larger then where there is little room."""
+        if name != "rating":
+            self._read_last = name
+        for pane in ("transcript", "looked"):
+            self.query_one(f"#{pane}").set_class(pane == self._read_last, "active")
+        self.query_one(f"#{name}").focus()

@@ -1,0 +1,83 @@
+"""A field for a rating: while it has the focus, the digits 1 to 5 are typed into it, as into any field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.events import Click
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.palette import palette_of
+from agenteval_tui.tui.presenters.label_lines import RATING_WORDS
+
+_HEAD = " rate  "
+_CELL = 4
+
+
+class RatingField(Widget, can_focus=True):
+    """Tells the rating as soon as it is typed or clicked. Keys that move go to whoever `Moved` is meant for."""
+
+    DEFAULT_CSS = "RatingField { height: 1; background: $panel; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(number), f"rate({number})", show=False) for number in RATING_WORDS),
+        Binding("down,j", "move('down')", show=False),
+        Binding("up,k", "move('up')", show=False),
+        Binding("pagedown,ctrl+f", "move('page_down')", show=False),
+        Binding("pageup,ctrl+b", "move('page_up')", show=False),
+        Binding("home,g", "move('start')", show=False),
+        Binding("end,G", "move('end')", show=False),
+    ]
+
+    @dataclass
+    class Rated(Message):
+        """A rating 1 to 5."""
+
+        field: RatingField
+        rating: int
+
+        @property
+        def control(self) -> RatingField:
+            """The field."""
+            return self.field
+
+    @dataclass
+    class Moved(Message):
+        """A key that moves in what is read: down, up, page_down, page_up, start, end."""
+
+        field: RatingField
+        where: str
+
+        @property
+        def control(self) -> RatingField:
+            """The field."""
+            return self.field
+
+    def action_rate(self, rating: int) -> None:
+        self.post_message(self.Rated(self, rating))
+
+    def action_move(self, where: str) -> None:
+        self.post_message(self.Moved(self, where))
+
+    def on_click(self, event: Click) -> None:
+        number = (event.x - len(_HEAD)) // _CELL + 1
+        if event.x >= len(_HEAD) and number in RATING_WORDS:
+            self.action_rate(number)
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        line: Line = fit(self._cells(), width)
+        return palette_of(self).strip(line, width).apply_style(self.rich_style)
+
+    def _cells(self) -> list[Cell]:
+        here = self.has_focus
+        cells: list[Cell] = [(_HEAD, "dim")]
+        cells += [(f" {number}  ", "bold accent" if here else "dim") for number in RATING_WORDS]
+        words = (
+            f" 1 {RATING_WORDS[1]}, 5 {RATING_WORDS[5]}; from 4 on it counts as passed" if here else " tab comes here"
+        )
+        return [*cells, (words, "dim")]
