@@ -151,6 +151,12 @@ class Going(Outside):
         screen: CausesScreen = self.get_screen("causes")  # type: ignore[assignment]
         screen.open(looking_at(execution, suites, tests))
 
+    def compare_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
+        """Compare two versions of a criterion over the stored runs of its test."""
+        self.go("compare")
+        screen: CompareScreen = self.get_screen("compare")  # type: ignore[assignment]
+        screen.open_versions(suite_key, test, criterion, old, new)
+
     def show_divergence(self, run_id: str) -> None:
         """Show where the repetitions of a run's test part."""
         self.go("branches")

@@ -115,13 +115,20 @@ async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path
         shown = await press(pilot, "v", "j")
         assert isinstance(app.screen, VersionsScreen)
         assert "in the file now" in shown
-        await press(pilot, "r")
+        # Over the stored runs, without calling anybody: the old version fails what the new one passes.
+        shown = await press(pilot, "c")
+        assert "1 regression" in shown
+        assert "McNemar" in shown
+        assert "10/10" in on_row(shown)
+        assert "4/10" in on_row(shown)
+        await press(pilot, "v", "j", "r")
         assert '"contains": "5000"' in (folder / "support.suite.yaml").read_text("utf-8")
         await press(pilot, "B")
         assert isinstance(app.screen, QuestionScreen)
         await press(pilot, "y")
         store = app.session.store
         assert "customers-germany" not in {one.test_id for one in baselines(store)}
+        await press(pilot, "s", "enter")
         await press(pilot, "b", "y")
         assert {one.execution_id for one in baselines(store) if one.test_id == "fresh"} == {NEW}
         broken = next(one for one in baselines(store) if one.test_id == "broken")

@@ -104,6 +104,21 @@ class CompareScreen(FrameScreen):
 
         self.ask(work, partial(self._opened, sides), group="open", failed=self._failed)
 
+    def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
+        """Compare two versions of a criterion (hashes) over the stored runs of its test."""
+        if not self._composed:
+            self._pending = partial(self.open_versions, suite_key, test, criterion, old, new)
+            return
+        store = self.agenteval.session.store
+
+        def work() -> Comparison:
+            from agenteval_tui.analysis.criterion_versions import compare_versions, stored_spec
+
+            specs = stored_spec(store, old), stored_spec(store, new)
+            return compare_versions(store, suite_key, test, specs[0], specs[1], criterion)
+
+        self.ask(work, partial(self._opened, None), group="open", failed=self._failed)
+
     def _failed(self, error: AgentevalError) -> None:
         if self._found is not None:
             self.agenteval.say_error(error)
@@ -113,7 +128,7 @@ class CompareScreen(FrameScreen):
         view = self.query_one("#changes", VirtualList)
         view.set_empty([(), *(((" ", ""), *line) for line in lines), (), (hint,)])
 
-    def _opened(self, sides: Sides, found: Comparison) -> None:
+    def _opened(self, sides: Sides | None, found: Comparison) -> None:
         self._wanted, self._found, self._known = sides, found, _Known()
         self.query_one("#head", LineBlock).show(self._head_lines)
         self._show_rows()
@@ -245,6 +260,9 @@ class CompareScreen(FrameScreen):
         if change.pair is None:
             self.agenteval.say(f"{one_line(change.label, 60)} was run on one side only.")
             return
+        if change.pair[0] == change.pair[1]:
+            self.action_inspect()  # two versions of a criterion on the same run
+            return
         self.agenteval.show_difference(change.pair[1], change.pair[0])
 
     def action_inspect(self) -> None:
@@ -292,6 +310,8 @@ class CompareScreen(FrameScreen):
         from agenteval_tui.tui.screens.choose import Choice, ChooseScreen
 
         store, found = self.agenteval.session.store, self._found
+        if found is not None and found.a.kind == "version":
+            found = None  # those sides are no executions
         wanted = self._wanted or Sides()
 
         def answered(chosen: str | None) -> None:
@@ -309,8 +329,12 @@ class CompareScreen(FrameScreen):
         from agenteval_tui.tui.screens.compare_baseline import ask_for_baseline
 
         found = self._found
-        if found is not None:
-            ask_for_baseline(self, found.b)
+        if found is None:
+            return
+        if found.b.kind == "version":
+            self.agenteval.say("Two versions of a criterion are compared: no execution to set. s chooses one.")
+            return
+        ask_for_baseline(self, found.b)
 
     def action_clear_baseline(self) -> None:
         """Take the chosen test's baseline away; asks."""

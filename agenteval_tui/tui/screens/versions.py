@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.frame import FrameScreen
 
 
+COMPARE = "compare:"
+
+
 def show_versions(
     screen: FrameScreen, suite_key: str, test: str, criterion: str, then: Callable[[], None] | None = None
 ) -> None:
@@ -45,6 +48,10 @@ def show_versions(
     def show(found: Versions) -> None:
         def answered(chosen: str | None) -> None:
             if not chosen:
+                return
+            if chosen.startswith(COMPARE):
+                old, new = chosen.removeprefix(COMPARE).split(":")
+                screen.agenteval.compare_versions(suite_key, test, criterion, old, new)
                 return
 
             def write() -> LoadedSuite:
@@ -82,12 +89,13 @@ class _Rows:
 
 
 class VersionsScreen(ModalScreen[str]):
-    """Dismissed with the hash of the version to restore, or ""."""
+    """Dismissed with the hash of the version to restore, with two to compare behind `COMPARE`, or ""."""
 
     CSS_PATH = "versions.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,v", "dismiss('')", "close", show=False),
         Binding("r", "restore", "restore", show=False),
+        Binding("c", "compare", "compare", show=False),
         Binding("tab", "pane", "pane", show=False),
     ]
 
@@ -150,13 +158,23 @@ class VersionsScreen(ModalScreen[str]):
             return
         self.dismiss(chosen)
 
+    def action_compare(self) -> None:
+        """The stored runs under this version and under the one in the file (else the newest)."""
+        chosen, found = self.query_one("#versions", VirtualList).cursor_key, self._found
+        base = found.current if found.current in found.texts else found.versions[0].hash
+        if chosen is None or chosen == base:
+            self.app.say("Choose another version: it is compared with this one.")  # type: ignore[attr-defined]
+            return
+        self.dismiss(f"{COMPARE}{base}:{chosen}")
+
     def action_pane(self) -> None:
         versions, text = self.query_one("#versions", VirtualList), self.query_one("#text", LinesView)
         (versions if text.has_focus else text).focus()
 
     @staticmethod
     def _foot(width: int) -> list[Line]:
-        cells = [("r", "bold accent"), (" restore this version   ", ""), ("tab", "bold accent"), (" text   ", "")]
+        cells = [("r", "bold accent"), (" restore this version   ", ""), ("c", "bold accent")]
+        cells += [(" compare over the runs   ", ""), ("tab", "bold accent"), (" text   ", "")]
         return [(), fit((*cells, ("esc", "bold accent"), (" close", "")), width)]
 
 
