@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from agenteval_tui.history.blobs import search_document, unpack_transcript
 from agenteval_tui.history.copying import copy_history
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.merge_rows import Batch, Numbers, Row, insert, read_batch, read_decisions, read_rows
 from agenteval_tui.history.outcomes import TOTAL_OF, withdraw
 from agenteval_tui.history.removal import running_executions, spent_by_attempts
 from agenteval_tui.history.writer import Totals
@@ -27,44 +28,9 @@ from agenteval_tui.text.problems import AgentevalError
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
-Row = dict[str, Any]
 _BATCH = 100  # runs in a transaction
 _UNENDED = ("queued", "running", "grading")
 COMING = "it was running in the history that it was merged from"
-# What a column names: a row of this table, by its number there. The first to come are those that others name.
-_NAMES = {
-    "tests": {"suite": "suites"},
-    "executions": {"setup": "tasks"},
-    "runs": {"execution": "executions", "test": "tests", "plan": "plans", "transcript": "transcripts", "task": "tasks"},
-    "criterion_results": {"run": "runs", "criterion": "criteria"},
-    "evidence": {"run": "runs"},
-    "tool_calls": {"transcript": "transcripts"},
-    "labels": {"run": "runs", "criterion": "criteria"},
-    "failed_attempts": {"run": "runs"},
-    "run_replies": {"run": "runs", "reply": "judge_replies", "criterion": "criteria"},
-    "baselines": {"test": "tests", "execution": "executions", "run": "runs"},
-    "quarantines": {"test": "tests"},
-    "imports": {"execution": "executions"},
-    "triage": {},
-}
-# By which columns rows of the two files are the same.
-_SAME = {
-    "suites": ("key",),
-    "tests": ("suite", "test_id"),
-    "criteria": ("hash",),
-    "plans": ("hash",),
-    "tasks": ("hash",),
-    "transcripts": ("hash",),
-    "executions": ("uid",),
-    "runs": ("uid",),
-    "judge_replies": ("request", "answerer", "at_ms", "data"),
-    "labels": ("run", "criterion", "rating", "passed", "comment", "who", "at_ms"),
-    "baselines": ("test",),
-    "quarantines": ("test", "criterion", "at_ms"),
-    "imports": ("digest",),
-    "triage": ("signature",),
-}
-_OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +56,7 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
         total = int(source.read(lambda c: c.execute("SELECT count(*) FROM runs").fetchone()[0]))
         done = Merged()
         seen = 0
-        for execution in source.read(lambda c: _rows(c, "SELECT * FROM executions ORDER BY id")):
+        for execution in source.read(lambda c: read_rows(c, "SELECT * FROM executions ORDER BY id")):
             runs: list[int] = source.read(
                 lambda c, one=execution: [  # type: ignore[misc]
                     row[0] for row in c.execute("SELECT id FROM runs WHERE execution = ? ORDER BY id", (one["id"],))
@@ -98,12 +64,12 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
             )
             for start in range(0, len(runs), _BATCH) or (0,):
                 some = runs[start : start + _BATCH]
-                batch = source.read(lambda c, one=execution, some=some: _read(c, one, some))  # type: ignore[misc]
+                batch = source.read(lambda c, one=execution, some=some: read_batch(c, one, some))  # type: ignore[misc]
                 done = _sum(done, store.write(_Merge(batch)).result())
                 seen += len(some)
                 if on_progress is not None:
                     on_progress(seen, total)
-        decided = source.read(_read_decisions)
+        decided = source.read(read_decisions)
         left_out = store.write(_MergeDecisions(decided)).result()
         return replace(done, left_out=(*done.left_out, *left_out))
 
@@ -145,138 +111,11 @@ def _opened(path: Path) -> Iterator[Store]:
 
 
 @dataclass(slots=True)
-class _Batch:
-    """Rows of the other file by table: an execution, some of its runs, and all that those name."""
-
-    tables: dict[str, list[Row]]
-
-
-def _rows(connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-    cursor = connection.execute(statement, values)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _by_id(connection: sqlite3.Connection, table: str, ids: Iterator[int | None] | Sequence[int | None]) -> list[Row]:
-    wanted = sorted({one for one in ids if one is not None})
-    found: list[Row] = []
-    for start in range(0, len(wanted), 400):
-        chunk = wanted[start : start + 400]
-        found += _rows(connection, f"SELECT * FROM {table} WHERE id IN ({','.join('?' * len(chunk))})", chunk)
-    return found
-
-
-def _read(connection: sqlite3.Connection, execution: Row, runs: Sequence[int]) -> _Batch:
-    marks = ",".join("?" * len(runs))
-    tables: dict[str, list[Row]] = {"executions": [execution], "runs": _by_id(connection, "runs", runs)}
-    for table in _OF_RUN:
-        tables[table] = _rows(connection, f"SELECT * FROM {table} WHERE run IN ({marks})", runs)
-    rows = tables["runs"]
-    tables["transcripts"] = _by_id(connection, "transcripts", [row["transcript"] for row in rows])
-    numbers = [row["id"] for row in tables["transcripts"]]
-    tables["tool_calls"] = _rows(
-        connection, f"SELECT * FROM tool_calls WHERE transcript IN ({','.join('?' * len(numbers))})", numbers
-    )
-    tables["plans"] = _by_id(connection, "plans", [row["plan"] for row in rows])
-    tables["tasks"] = _by_id(connection, "tasks", [*(row["task"] for row in rows), execution["setup"]])
-    tables["judge_replies"] = _by_id(connection, "judge_replies", [row["reply"] for row in tables["run_replies"]])
-    tables["tests"] = _by_id(connection, "tests", [row["test"] for row in rows])
-    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
-    named = [row["criterion"] for table in ("criterion_results", "labels", "run_replies") for row in tables[table]]
-    hashes = {one for row in tables["plans"] for one in _hashes(row["criteria"])}
-    tables["criteria"] = _by_id(connection, "criteria", named) + [
-        row
-        for one in sorted(hashes)
-        for row in _rows(connection, "SELECT * FROM criteria WHERE hash = ?", (one,))
-        if row["id"] not in set(named)
-    ]
-    return _Batch(tables)
-
-
-def _hashes(text: str) -> list[str]:
-    import json
-
-    found = json.loads(text)
-    return [one for one in found if isinstance(one, str)]
-
-
-def _read_decisions(connection: sqlite3.Connection) -> _Batch:
-    """What people decided, with the tests, executions and runs that it names by their ids."""
-    tables = {name: _rows(connection, f"SELECT * FROM {name}") for name in ("baselines", "quarantines", "triage")}
-    tables["imports"] = _rows(connection, "SELECT * FROM imports")
-    tests = [row["test"] for name in ("baselines", "quarantines") for row in tables[name]]
-    tables["tests"] = _by_id(connection, "tests", tests)
-    tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
-    ids = [row["execution"] for name in ("baselines", "imports") for row in tables[name]]
-    tables["executions"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "executions", ids)]
-    runs = [row["run"] for row in tables["baselines"]]
-    tables["runs"] = [{"id": row["id"], "uid": row["uid"]} for row in _by_id(connection, "runs", runs)]
-    return _Batch(tables)
-
-
-@dataclass(slots=True)
-class _Numbers:
-    """From the numbers of rows in the other file to those in this one, by table."""
-
-    maps: dict[str, dict[int, int]] = field(default_factory=dict)
-
-    def translated(self, table: str, row: Row) -> Row | None:
-        """The row as it is here, without its own number; None: it names something that is not here."""
-        made = {name: value for name, value in row.items() if name != "id"}
-        for column, other in _NAMES.get(table, {}).items():
-            if made.get(column) is not None:
-                found = self.maps.get(other, {}).get(made[column])
-                if found is None:
-                    return None
-                made[column] = found
-        return made
-
-    def take(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> int:
-        """Insert those that are not here yet, and learn the numbers of all. Gives how many came."""
-        numbers = self.maps.setdefault(table, {})
-        came = 0
-        for row in rows:
-            made = self.translated(table, row)
-            if made is None:
-                continue
-            known = _find(connection, table, made)
-            if known is None:
-                known = _insert(connection, table, made)
-                came += 1
-            numbers[row["id"]] = known
-        return came
-
-    def find(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
-        """Learn the numbers of those that are here."""
-        numbers = self.maps.setdefault(table, {})
-        for row in rows:
-            known = _find(connection, table, row)
-            if known is not None:
-                numbers[row["id"]] = known
-
-
-def _find(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int | None:
-    where = " AND ".join(f"{column} IS ?" for column in _SAME[table])
-    found = connection.execute(
-        f"SELECT id FROM {table} WHERE {where}", [row[column] for column in _SAME[table]]
-    ).fetchone()
-    return None if found is None else int(found[0])
-
-
-def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:
-    names = ", ".join(row)
-    cursor = connection.execute(
-        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(row))})", list(row.values())
-    )
-    return int(cursor.lastrowid or 0)
-
-
-@dataclass(slots=True)
 class _Merge:
     """A batch of runs of one execution."""
 
     patient: ClassVar[bool] = False
-    batch: _Batch
+    batch: Batch
     documents: dict[int, tuple[str, str, str]] = field(default_factory=dict)
 
     def prepare(self) -> None:
@@ -289,7 +128,7 @@ class _Merge:
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> Merged:
         """Insert what is not here."""
-        tables, numbers = self.batch.tables, _Numbers()
+        tables, numbers = self.batch.tables, Numbers()
         for table in ("suites", "criteria", "plans", "tasks", "judge_replies"):
             numbers.take(connection, table, tables[table])
         numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
@@ -307,13 +146,13 @@ class _Merge:
             for row in tables[table]:
                 made = numbers.translated(table, row)
                 if row["run"] in here and made is not None:
-                    _insert(connection, table, made)
+                    insert(connection, table, made)
         labels = numbers.take(connection, "labels", tables["labels"])
         if completed:
             self._end(connection, execution)
         return replace(done, labels=labels)
 
-    def _execution(self, connection: sqlite3.Connection, numbers: _Numbers) -> tuple[int, bool]:
+    def _execution(self, connection: sqlite3.Connection, numbers: Numbers) -> tuple[int, bool]:
         row = self.batch.tables["executions"][0]
         none = dict.fromkeys(("runs", "input_tokens", "output_tokens", *TOTAL_OF.values()), 0)
         # What ran there is not run here; where it ended after all, its runs that come in later say so.
@@ -345,7 +184,7 @@ class _Merge:
                 already += 1
         return coming, completed, already
 
-    def _transcripts(self, connection: sqlite3.Connection, numbers: _Numbers, wanted: set[int | None]) -> None:
+    def _transcripts(self, connection: sqlite3.Connection, numbers: Numbers, wanted: set[int | None]) -> None:
         calls: dict[int, list[Row]] = {}
         for row in self.batch.tables["tool_calls"]:
             calls.setdefault(row["transcript"], []).append(row)
@@ -354,10 +193,10 @@ class _Merge:
                 for call in calls.get(row["id"], ()):
                     made = numbers.translated("tool_calls", call)
                     if made is not None:
-                        _insert(connection, "tool_calls", made)
+                        insert(connection, "tool_calls", made)
 
     def _run(
-        self, connection: sqlite3.Connection, totals: Totals, numbers: _Numbers, row: Row, completed: Mapping[int, int]
+        self, connection: sqlite3.Connection, totals: Totals, numbers: Numbers, row: Row, completed: Mapping[int, int]
     ) -> None:
         made = numbers.translated("runs", row)
         if made is None:
@@ -371,7 +210,7 @@ class _Merge:
             sets = ", ".join(f"{name} = ?" for name in made)
             connection.execute(f"UPDATE runs SET {sets} WHERE id = ?", [*made.values(), number])
         else:
-            number = _insert(connection, "runs", made)
+            number = insert(connection, "runs", made)
             totals.add(execution, "runs", 1)
         numbers.maps["runs"][row["id"]] = number
         if status in TOTAL_OF:
@@ -411,14 +250,14 @@ class _MergeDecisions:
     """Baselines, quarantines, triage, and which files were imported. Gives what was left out."""
 
     patient: ClassVar[bool] = False
-    batch: _Batch
+    batch: Batch
 
     def prepare(self) -> None:
         """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> list[str]:
         """A test's baseline here stays; of two decisions about one cause the newer counts."""
-        tables, numbers = self.batch.tables, _Numbers()
+        tables, numbers = self.batch.tables, Numbers()
         numbers.take(connection, "suites", tables["suites"])
         numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
         for table in ("executions", "runs"):
@@ -432,7 +271,7 @@ class _MergeDecisions:
                 "SELECT execution, run FROM baselines WHERE test = ?", (made["test"],)
             ).fetchone()
             if known is None:
-                _insert(connection, "baselines", made)
+                insert(connection, "baselines", made)
             else:
                 other += known != (made["execution"], made["run"])
         numbers.take(connection, "quarantines", tables["quarantines"])
@@ -442,7 +281,7 @@ class _MergeDecisions:
             at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (made["signature"],)).fetchone()
             if at is None or at[0] < made["at_ms"]:
                 connection.execute("DELETE FROM triage WHERE signature = ?", (made["signature"],))
-                _insert(connection, "triage", made)
+                insert(connection, "triage", made)
         return [f"{other} baselines: these tests have another one here"] if other else []
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from array import array
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -22,18 +20,18 @@ from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.history_query import HistoryQuery
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
-from agenteval_tui.tui.screens.history_changes import HistoryChanges
+from agenteval_tui.tui.screens.history_pages import HistoryPages
 from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import ExecutionRow, RunFilter, RunRow
+    from agenteval_tui.history.rows import ExecutionRow, RunRow
 
 AROUND = 250  # runs before and behind the opened one that next and previous go through
 
 
-class HistoryScreen(HistoryChanges):
+class HistoryScreen(HistoryPages):
     """Two lists in one place: executions, or runs (of one execution, or all that match what was searched)."""
 
     SCOPE = "history"
@@ -42,15 +40,12 @@ class HistoryScreen(HistoryChanges):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: ExecutionRows | RunRows | None = None
         self._execution: ExecutionRow | None = None
         self._runs_of_all = False
         self._failed_only = False
         self._query = HistoryQuery()
         self._marks: dict[str, set[str]] = {ExecutionRows.__name__: set(), RunRows.__name__: set()}
         self._keys: dict[str, str] = {}
-        self._wanted: list[int] = []
-        self._reading = False
         self._composed = False
         self._pending = ""
         self._restored = "", ""  # the execution that the last start left open, and what was searched
@@ -108,8 +103,6 @@ class HistoryScreen(HistoryChanges):
     def _showing_runs(self) -> bool:
         return self._execution is not None or self._runs_of_all or bool(self._query.words.strip())
 
-    # Reading: all of it in threads. What is painted is there already, or a stand-in is.
-
     def reload(self) -> None:
         """Read the list again; the cursor stays on its row."""
         execution = self._execution.id if self._execution else ""
@@ -120,87 +113,6 @@ class HistoryScreen(HistoryChanges):
 
     def action_reload(self) -> None:
         self.reload()
-
-    def _read(self, wanted: RunFilter, runs: bool, near: int) -> ExecutionRows | RunRows:
-        """The ids of all rows, and the rows of the first page and of that which the cursor is on."""
-        store = self.agenteval.session.store
-        if runs:
-            ids = store.run_ids(wanted)
-            if wanted.execution_id and not wanted.text:
-                ids = array("q", reversed(ids))  # an execution reads in the order of its plan
-            rows: ExecutionRows | RunRows = RunRows(ids, self._want)
-        else:
-            rows = ExecutionRows(store.execution_ids(wanted), self._want)
-        for page in {0, near}:
-            self._fetch(rows, page)()
-        return rows
-
-    def _fetch(self, rows: ExecutionRows | RunRows, page: int) -> Callable[[], None]:
-        """Reads a page (in this thread); what it gives puts the page in."""
-        from agenteval_tui.history import notes
-
-        store, ids = self.agenteval.session.store, rows.ids_of(page)
-        if not ids:
-            return lambda: None
-        numbers = ids.tolist()
-        if isinstance(rows, RunRows):
-            runs, of_runs = store.run_rows(ids), store.read(lambda c: notes.notes_of_runs(c, numbers))
-            return lambda: rows.put(page, runs, of_runs)
-        found, noted = store.execution_rows(ids), store.read(lambda c: notes.notes_of_executions(c, numbers))
-        return lambda: rows.put(page, found, noted)
-
-    def _want(self, page: int) -> None:
-        """A row of this page is being painted, and the page is not here."""
-        if page not in self._wanted:
-            self._wanted.append(page)
-            self.call_later(self._read_wanted)
-
-    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
-        """Who goes through the list finds the next page read already."""
-        self._look_ahead()
-
-    def _around(self) -> range:
-        """The pages that are seen, and one before and behind them."""
-        view = self.query_one("#list", VirtualList)
-        top = view.scroll_offset.y
-        last = (self._rows.count() - 1) // PAGE if self._rows is not None else -1
-        return range(max(top // PAGE - 1, 0), min((top + view.size.height) // PAGE + 1, last) + 1)
-
-    def _look_ahead(self) -> None:
-        rows = self._rows
-        if rows is not None and not self._wanted:
-            missing = [page for page in self._around() if not rows.has(page)]
-            if missing:
-                self._wanted += missing
-                self._read_wanted()
-
-    def _read_wanted(self) -> None:
-        if not self._reading and self._wanted and self._rows is not None:
-            self._reading = True
-            self.run_worker(cast(Any, self._read_pages), group="pages", exit_on_error=False, name="pages")
-
-    async def _read_pages(self) -> None:
-        """Read pages one after another, those that were asked for last first: who scrolls on has left the others."""
-        view = self.query_one("#list", VirtualList)
-        try:
-            while self._wanted and self._rows is not None:
-                rows, page = self._rows, self._wanted.pop()
-                if page not in self._around() or rows.has(page):
-                    continue
-                try:
-                    put = await asyncio.to_thread(self._fetch, rows, page)
-                except AgentevalError as error:
-                    self._wanted.clear()
-                    rows.put(page, (), {})
-                    self.agenteval.say_error(error)
-                else:
-                    put()
-                top = view.scroll_offset.y
-                if rows is self._rows and top // PAGE <= page <= (top + view.size.height) // PAGE:
-                    view.refresh_rows()
-        finally:
-            self._reading = False
-        self._look_ahead()
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The history can't be read: say so where the list would be."""
