@@ -142,8 +142,8 @@ def _tests(group: CauseGroup) -> str:
 def _example(group: CauseGroup, example: RunRow, facts: Sequence[Fact], number: int, width: int) -> list[Line]:
     place = f"{number + 1} of {len(group.runs)}"
     head: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
-    head.append((f"  run {example.repetition}  {one_line(example.agent, 30)}", "dim"))
-    lines: list[Line] = [spread(head, ((f"example {place}", "dim"),), width)]
+    head.append((f"  run {example.repetition}  {one_line(example.agent, 30)}   example {place}", "dim"))
+    lines: list[Line] = [fit(head, width)]
     if example.prompt_head:
         lines.append(fit((("user  ", "role-user"), (one_line(example.prompt_head, 300), "dim")), width))
     if facts:
