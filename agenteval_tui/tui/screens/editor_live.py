@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import BY_ID, key_word
 from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.one_at_a_time import OneAtATime
 from agenteval_tui.tui.presenters.inspect_heading import pane_title
 from agenteval_tui.tui.presenters.paragraphs import indented
 from agenteval_tui.tui.presenters.trial_lines import (
@@ -38,8 +37,6 @@ DRAW_SECONDS = 0.05
 PRELOAD_SECONDS = 0.02
 FLIPS_LISTED = 500
 
-T = TypeVar("T")
-
 
 @dataclass(slots=True)
 class Live:
@@ -62,7 +59,7 @@ class EditorLive(EditorFilling):
         self._live = Live()
         self._live_of: Doc | None = None  # the test whose runs were read
         self._run_wanted = ""
-        self._busy: asyncio.Future[Any] | None = None
+        self._alone = OneAtATime()
 
     def _try(self) -> None:
         """The criterion that is chosen, or what it says, is another one now."""
@@ -128,14 +125,6 @@ class EditorLive(EditorFilling):
                 drawn = now
                 self._draw_impact()
         self._draw_impact()
-
-    async def _alone(self, work: Callable[[], T]) -> T:
-        """Do `work` in a thread, never beside another one: who is cancelled here leaves a thread that goes on."""
-        while self._busy is not None and not self._busy.done():
-            await asyncio.wait([self._busy])
-        future = self._busy = asyncio.ensure_future(asyncio.to_thread(work))
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(future)
 
     # Drawing
 

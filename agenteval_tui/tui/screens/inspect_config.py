@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.one_at_a_time import OneAtATime
 from agenteval_tui.tui.screens.assist import Assist
 from agenteval_tui.tui.screens.inspect_edits import Draft, DraftKey, KeptConfigs
 from agenteval_tui.tui.screens.inspect_panes import InspectPanes
@@ -26,8 +26,6 @@ PRELOAD_SECONDS = 0.02
 PAINT_SECONDS = 0.5
 KEEP_SECONDS = 0.5
 
-T = TypeVar("T")
-
 
 class InspectConfig(InspectPanes):
     """Edits the config of the chosen criterion."""
@@ -38,7 +36,7 @@ class InspectConfig(InspectPanes):
         self._keep_timer: Timer | None = None
         self._editing: DraftKey | None = None
         self._saved_text = ""
-        self._busy: asyncio.Future[Any] | None = None
+        self._alone = OneAtATime()
         self._assist = Assist()
         self._painted = asyncio.Event()
         self._painted.set()
@@ -203,11 +201,3 @@ class InspectConfig(InspectPanes):
             labels = await self._alone(lambda: opinions(bench, number))
             self._agreement = agreement(bench, number, impact, labels)
             self._draw_impact()
-
-    async def _alone(self, work: Callable[[], T]) -> T:
-        """Do `work` in a thread, never beside another one: who is cancelled here leaves a thread that goes on."""
-        while self._busy is not None and not self._busy.done():
-            await asyncio.wait([self._busy])
-        future = self._busy = asyncio.ensure_future(asyncio.to_thread(work))
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(future)
