@@ -52,11 +52,31 @@ class Entry:
     split: Split | None = None
     whose: Whose = "unknown"
     quarantine: Quarantine | None = None
+    parts: tuple[tuple[str, int, int], ...] = ()
+    mended: bool = False
+    """Whether its criteria were edited between its runs and never varied by one version: that explains what varies."""
 
     @property
     def flaky(self) -> bool:
-        """Passed sometimes, and sometimes not: 0 < c < n."""
-        return 0 < self.passed < self.n
+        """Passed sometimes, and sometimes not: 0 < c < n of the runs of one agent, and by one version of a criterion.
+
+        What always failed with one agent and never with the next one has regressed, or was mended: quarantine would
+        hide that.
+        """
+        return not self.mended and any(0 < passed < n for passed, n in self._parts)
+
+    @property
+    def _parts(self) -> list[tuple[int, int]]:
+        return [(passed, n) for _, passed, n in self.parts] or [(self.passed, self.n)]
+
+    @property
+    def by_agent(self) -> tuple[tuple[str, int, int], ...]:
+        """(agent, passed, n), where there are several agents; else nothing."""
+        agents: dict[str, tuple[int, int]] = {}
+        for agent, passed, n in self.parts:
+            before = agents.get(agent, (0, 0))
+            agents[agent] = (before[0] + passed, before[1] + n)
+        return tuple((agent, *counts) for agent, counts in agents.items()) if len(agents) > 1 else ()
 
     @property
     def rate(self) -> float | None:
@@ -70,11 +90,9 @@ class Entry:
 
     @property
     def variance(self) -> float | None:
-        """The variance of a verdict; None for fewer than two."""
-        if self.n < 2:
-            return None
-        share = self.passed / self.n
-        return share * (1 - share) * self.n / (self.n - 1)
+        """The variance of a verdict among runs of one agent; None where no agent has two."""
+        free = sum(n - 1 for _, n in self._parts if n)
+        return sum(passed * (n - passed) / n for passed, n in self._parts if n) / free if free else None
 
     @property
     def name(self) -> str:
@@ -106,6 +124,7 @@ class Entry:
             "pass_at_k": {str(k): pass_at_k(self.passed, self.n, k) for k in ks},
             "pass_hat_k": {str(k): pass_hat_k(self.passed, self.n, k) for k in ks},
             "flaky": self.flaky,
+            "by_agent": [{"agent": agent, "passed": passed, "n": n} for agent, passed, n in self.by_agent],
             "variance": self.variance,
             "whose": self.whose,
             "judge_share": None if self.split is None else self.split.judge_share,
@@ -161,12 +180,12 @@ def ledger(store: Store, wanted: Wanted, at_ms: int, *, judges: bool = True) -> 
     held = quarantines.active(store, at_ms)
     tests, criteria, since_ms, cut = store.read(lambda connection: _counted(connection, wanted, held))
     if judges:
-        criteria = [_with_split(store, wanted, one) if one.flaky else one for one in criteria]
+        criteria = [_with_split(store, wanted, one) if one.flaky else replace(one, whose="nobody") for one in criteria]
     grouped: dict[tuple[str, str, str, int], list[Entry]] = {}
     for one in sorted(criteria, key=_worst_first):
         grouped.setdefault(_key(one), []).append(one)
     by_test = {key: tuple(listed) for key, listed in grouped.items()}
-    known = [replace(one, whose=_of_criteria(by_test.get(_key(one), ()))) if one.flaky else one for one in tests]
+    known = [_with_criteria(one, by_test.get(_key(one), ())) for one in tests]
     return Ledger(tuple(sorted(known, key=_worst_first)), by_test, since_ms, cut)
 
 
@@ -176,8 +195,8 @@ def _key(one: Entry) -> tuple[str, str, str, int]:
 
 def _worst_first(one: Entry) -> tuple[float, int, str, str]:
     # The least predictable first: nearest to a half. Among equals those that more is known of.
-    share = one.passed / one.n if one.n else 0.0
-    return -share * (1 - share), -one.n, one.test_id, one.criterion
+    spread = sum(passed * (n - passed) / n for passed, n in one._parts if n) / one.n if one.n else 0.0
+    return -spread, -one.n, one.test_id, one.criterion
 
 
 def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple[list[Entry], list[Entry], int, bool]:
@@ -188,15 +207,23 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
     names = {one.row: one for one in known}
     tests = []
     place = rows.Place(0, picked.since_ms, picked.until_ms)
-    for one in rows.tallies(connection, picked, [place]):
-        test = names[one.test]
-        n = one.passed + one.failed + (one.errors if wanted.count_errors else 0)
+    ended: dict[tuple[int, str, int], dict[str, rows.Tally]] = {}
+    for one in rows.tallies(connection, picked, [place], "agent"):
+        ended.setdefault((one.test, one.variation, one.row), {})[one.key] = one
+    for (number, variation, row), by_agent in ended.items():
+        test = names[number]
+        parts = tuple(
+            (agent, one.passed, one.passed + one.failed + (one.errors if wanted.count_errors else 0))
+            for agent, one in sorted(by_agent.items())
+        )
+        every = by_agent.values()
         tests.append(
             Entry(
-                *(test.suite_key, test.suite, test.test_id, test.test, one.variation, one.row, "", ""),
-                *(n, one.passed, one.errors, one.review),
-                whose="unknown" if 0 < one.passed < n else "nobody",
+                *(test.suite_key, test.suite, test.test_id, test.test, variation, row, "", ""),
+                *(sum(n for _, _, n in parts), sum(one.passed for one in every)),
+                *(sum(one.errors for one in every), sum(one.review for one in every)),
                 quarantine=held.test(test.suite_key, test.test_id),
+                parts=parts,
             )
         )
     criteria = []
@@ -207,8 +234,8 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
             Entry(
                 *(test.suite_key, test.suite, test.test_id, test.test, said.variation, said.row),
                 *(said.name, said.criterion, n, said.passed, said.errors, said.review),
-                whose="unknown" if 0 < said.passed < n else "nobody",
                 quarantine=held.criterion(test.suite_key, test.test_id, said.name),
+                parts=tuple((agent, passed, passed + failed) for agent, passed, failed in said.by_agent),
             )
         )
     return tests, criteria, since_ms, cut
@@ -237,6 +264,19 @@ def _with_split(store: Store, wanted: Wanted, one: Entry) -> Entry:
         return replace(one, split=found)
     whose: Whose = "judge" if share >= 0.75 else "agent" if share <= 0.25 else "both"
     return replace(one, split=found, whose=whose)
+
+
+def _with_criteria(test: Entry, criteria: Sequence[Entry]) -> Entry:
+    """The test, with what its criteria say of it."""
+    if test.flaky and not any(one.flaky for one in criteria) and any(map(_edited, criteria)):
+        test = replace(test, mended=True)
+    return replace(test, whose=_of_criteria(criteria) if test.flaky else "nobody")
+
+
+def _edited(criterion: Entry) -> bool:
+    """Whether several versions of it judged runs of one agent."""
+    agents = [agent for agent, _, _ in criterion.parts]
+    return len(set(agents)) < len(agents)
 
 
 def _of_criteria(criteria: Sequence[Entry]) -> Whose:

@@ -53,9 +53,10 @@ def command(
 ) -> int:
     """List the flaky tests of the suites at PATH (default: all), the least predictable first.
 
-    A test is flaky when some of its runs passed and some did not. For each: how often it passed, Wilson's 95 %
-    interval, pass@3 and pass^3, its flaky criteria, and whose doing it is: the agent's, when its outputs differ, or
-    the judge's, when it says different things of one output.
+    A test is flaky when some of its runs passed and some did not, with one agent: one that passes with one agent and
+    fails with the next has changed, and is none. For each: how often it passed, Wilson's 95 % interval, pass@3 and
+    pass^3, its flaky criteria, and whose doing it is: the agent's, when its outputs differ, or the judge's, when it
+    says different things of one output.
     """
     from agenteval_tui.analysis.trend_bins import window_ms
     from agenteval_tui.analysis.trends import Wanted
@@ -161,12 +162,22 @@ def _print(out: Output, found: Ledger, window: str, everything: bool) -> None:
         for one in found.criteria_of(test):
             if one.flaky or everything:
                 out.line(f"  {_figures(one, width)}", (f"  {_share(one)}", "dim"))
-        if test.flaky and _WHOSE[test.whose]:
-            out.line((f"    {_WHOSE[test.whose]}", "dim"))
+        if test.by_agent:
+            each = (f"{one_line(agent, 40)} {passed} of {n}" for agent, passed, n in test.by_agent)
+            out.line((f"    by agent: {', '.join(each)}", "dim"))
+        if test.flaky and (whose := _whose(test, found)):
+            out.line((f"    {whose}", "dim"))
     if found.cut:
         from agenteval_tui.analysis.variance import NEWEST
 
         out.line((f"only the newest {NEWEST:,} runs of this window were looked at", "dim"))
+
+
+def _whose(test: Entry, found: Ledger) -> str:
+    flaky = [one for one in found.criteria_of(test) if one.flaky]
+    if test.whose == "unknown" and flaky and not any(one.criterion_hash for one in flaky):
+        return "another tool's verdicts: whose doing it is can't be told"
+    return _WHOSE[test.whose]
 
 
 def _name(one: Entry) -> str:
@@ -189,4 +200,6 @@ def _share(one: Entry) -> str:
     if one.split is not None and one.split.judge_share is not None:
         outputs = plural(one.split.outputs, "output")
         return f"judge {percent(one.split.judge_share)} of the variance ({one.split.verdicts} verdicts on {outputs})"
-    return {"agent": "agent", "unknown": "agent or judge: unknown"}.get(one.whose, "")
+    if one.whose == "unknown":
+        return "agent or judge: unknown" if one.criterion_hash else "another tool's verdict"
+    return "agent" if one.whose == "agent" else ""

@@ -237,7 +237,8 @@ def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[
 class VerdictCount:
     """How one criterion of one test, variation and row did: passed, failed, errors, and others (waits for a person).
 
-    `criterion`: the hash of the newest version that is stored, "" where none is.
+    `criterion`: the hash of the newest version that is stored, "" where none is. `by_agent`: how often it passed and
+    failed, by agent and version of the criterion.
     """
 
     test: int
@@ -249,30 +250,45 @@ class VerdictCount:
     failed: int
     errors: int
     review: int
+    by_agent: tuple[tuple[str, int, int], ...] = ()
 
 
 def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCount]:
     """How criteria did in the picked runs, by test, variation and row."""
     found: dict[tuple[int, str, int, str], list[int]] = {}
+    parts: dict[tuple[int, str, int, str], dict[tuple[str, int], list[int]]] = {}
     for source, _, values in _arms(connection, picked):
         rows = connection.execute(
-            "SELECT r.test, r.variation, r.row, c.name, max(coalesce(c.criterion, 0)), sum(c.outcome = 'passed'),"
+            "SELECT r.test, r.variation, r.row, c.name, r.agent, coalesce(c.criterion, 0), sum(c.outcome = 'passed'),"
             " sum(c.outcome = 'failed'), sum(c.outcome = 'error'), sum(c.outcome = 'needs_review')"
-            f" FROM {_with_results(source)} AND c.outcome != 'skipped' GROUP BY r.test, r.variation, r.row, c.name",
+            f" FROM {_with_results(source)} AND c.outcome != 'skipped'"
+            " GROUP BY r.test, r.variation, r.row, c.name, r.agent, c.criterion",
             values,
         )
-        for test, variation, row, name, criterion, *counts in rows.fetchall():
-            before = found.setdefault((test, variation, row, name), [0, 0, 0, 0, 0])
+        for test, variation, row, name, agent, criterion, *counts in rows.fetchall():
+            key = (test, variation, row, name)
+            before = found.setdefault(key, [0, 0, 0, 0, 0])
             before[0] = max(before[0], criterion)
             for place, count in enumerate(counts, 1):
                 before[place] += count
+            part = parts.setdefault(key, {}).setdefault((agent, criterion), [0, 0])
+            part[0] += counts[0]
+            part[1] += counts[1]
     hashes = dict(
         connection.execute(
             "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(sorted({one[0] for one in found.values()})),),
         ).fetchall()
     )
-    return [VerdictCount(*key, hashes.get(criterion, ""), *counts) for key, (criterion, *counts) in found.items()]
+    return [
+        VerdictCount(
+            *key,
+            hashes.get(criterion, ""),
+            *counts,
+            by_agent=tuple((agent, *ends) for (agent, _), ends in sorted(parts[key].items())),
+        )
+        for key, (criterion, *counts) in found.items()
+    ]
 
 
 def runs_of(connection: sqlite3.Connection, picked: Picked, variation: str, row: int, most: int) -> list[int]:

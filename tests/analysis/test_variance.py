@@ -114,6 +114,44 @@ def test_runs_gate_without_what_is_in_quarantine(tmp_path: Path) -> None:
         assert ([run.status for run in after.runs], after.left_out) == (before, ())
 
 
+def test_what_changed_with_the_agent_or_the_criterion_is_not_flaky(tmp_path: Path) -> None:
+    def spec(text: str) -> CriterionSpec:
+        return CriterionSpec("good", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": text}]})
+
+    # (test, agent, text that the criterion wants, whether each run passed)
+    ran = [
+        ("regressed", "v1", "a", (True, True, True)), ("regressed", "v2", "a", (False, False, False)),
+        ("mended", "v1", "a", (False, False, False)), ("mended", "v1", "b", (True, True, True)),
+        ("flaky", "v1", "a", (True, False, True)), ("flaky", "v2", "a", (True, True, True)),
+        ("both", "v1", "a", (True, False, False)), ("both", "v1", "b", (True, True, True)),
+    ]  # fmt: skip
+    runs = []
+    for test, agent, text, passed in ran:
+        one = spec(text)
+        for good in passed:
+            planned = PlannedRun(
+                *(f"F-{len(runs)}", "F", len(runs), "/suites/f.suite.yaml", "Changed", test, test),
+                prompt="please", agent=agent, criteria=(one.hash,), specs=(spec_to_dict(one),),
+            )  # fmt: skip
+            outcome = Outcome.PASSED if good else Outcome.FAILED
+            result = CriterionResult("good", outcome, float(good), criterion_hash=one.hash)
+            ended = RunEnded(planned.id, str(outcome), 1.0, NOON + len(runs), 1.0, 1, Transcript(()), (result,))
+            runs.append((planned, ended))
+    with Store.open(tmp_path / "h.db") as store:
+        store.import_runs(ExecutionRecord("F", "f", "run", "f", ("/suites/f.suite.yaml",), NOON), iter(runs))
+        found = ledger(store, ALL, NOW)
+    by_id = {one.test_id: one for one in found.tests}
+    assert sorted(one.test_id for one in found.flaky) == ["both", "flaky"]
+    assert sorted(one.test_id for one in found.suggestions()) == ["both", "flaky"]
+    assert (by_id["regressed"].passed, by_id["regressed"].n, by_id["regressed"].variance) == (3, 6, 0.0)
+    assert by_id["regressed"].by_agent == (("v1", 3, 3), ("v2", 0, 3))
+    assert by_id["mended"].by_agent == ()
+    assert {one.test_id: one.whose for one in found.tests} == {
+        "regressed": "nobody", "mended": "nobody", "flaky": "agent", "both": "agent",
+    }  # fmt: skip
+    assert not any(one.flaky for one in (*found.criteria_of(by_id["regressed"]), *found.criteria_of(by_id["mended"])))
+
+
 # A judge
 
 JUDGED = CriterionSpec("good", "TextResponse", {"metrics": [{"type": "Judge", "criteria": "Is it good?", "votes": 3}]})
