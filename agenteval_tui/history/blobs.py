@@ -78,6 +78,23 @@ def _decompress(data: bytes) -> bytes:
     return found
 
 
+def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
+    """What was compressed, at most `most` bytes: a few bytes of somebody else's may stand for gigabytes.
+
+    `words`: with the words of transcripts and results. Raises ValueError: it is more, or something else.
+    """
+    if words and data[:1] == b"[":
+        return data
+    try:
+        stream = zlib.decompressobj(zdict=_WORDS) if words else zlib.decompressobj()
+        found = stream.decompress(data, most)
+    except zlib.error as wrong:
+        raise ValueError(str(wrong)) from wrong
+    if not stream.eof:
+        raise ValueError("it is too large, or its end is missing")
+    return found
+
+
 def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
     """The transcript's content hash (16 bytes) and its compressed bytes. Raises ValueError where JSON can't hold it."""
     timing, usage, error = transcript.timing, transcript.usage, transcript.error
@@ -133,7 +150,7 @@ def unpack_transcript(data: bytes) -> Transcript:
             error=None if error is None else RunError(*error),
             log=log[0] if log else "",
         )
-    except (zlib.error, TypeError, IndexError) as wrong:
+    except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are no transcript: {wrong}") from wrong
 
 
@@ -160,7 +177,7 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
         if layout != _LAYOUT:
             raise ValueError(f"layout {layout} is not known")
         return tuple([_result(*parts) for parts in packed])
-    except (zlib.error, TypeError, IndexError) as wrong:
+    except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are no results: {wrong}") from wrong
 
 

@@ -70,8 +70,8 @@ def _tools(calls: Counter[Call]) -> dict[str, ToolFacts]:
         arguments = seen.setdefault(name, {})
         try:
             given = json.loads(text)
-        except ValueError:
-            continue  # what the agent sent was no JSON
+        except (ValueError, RecursionError):
+            continue  # what the agent sent was no JSON, or it is too deep
         for key, value in given.items() if isinstance(given, dict) else ():
             if key in arguments or len(arguments) < _ARGUMENTS:
                 arguments.setdefault(key, _Seen()).add(value, number)

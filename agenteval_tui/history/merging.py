@@ -8,17 +8,19 @@ runs that had not ended here. Numbers of rows are given anew; whatever names the
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from agenteval_tui.history.blobs import search_document, unpack_transcript
+from agenteval_tui.history import foreign
+from agenteval_tui.history.blobs import json_text, search_document
 from agenteval_tui.history.copying import copy_history
-from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.merge_rows import Batch, Numbers, Row, insert, read_batch, read_decisions, read_rows
 from agenteval_tui.history.outcomes import TOTAL_OF, withdraw
 from agenteval_tui.history.removal import running_executions, spent_by_attempts
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 _BATCH = 100  # runs in a transaction
 _UNENDED = ("queued", "running", "grading")
 COMING = "it was running in the history that it was merged from"
+MERGED = "merged"
+"""The option of an execution of which something came from another history: to resume it needs a person's word."""
+_NOT_HERE = ("executor", "scheduler")
+_LEFT_OUT = "what can't be read of {} runs: they are listed without it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +91,11 @@ def _opened(path: Path) -> Iterator[Store]:
     with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
         wanted = path
         try:
-            with sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True) as looked:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as looked:
                 version = schema.version_of(looked)
                 ours = looked.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
-            looked.close()
+                if ours and 0 < version <= schema.newest():
+                    foreign.check_tables(looked, version, str(path))
         except sqlite3.DatabaseError:
             ours, version = False, 0
         if not ours or not version:
@@ -105,9 +112,17 @@ def _opened(path: Path) -> Iterator[Store]:
             Store.open(wanted).close()
         source = Store.open(wanted, read_only=True)
         try:
+            source.read(lambda c: _check_rows(c, path))
             yield source
         finally:
             source.close()
+
+
+def _check_rows(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        foreign.check_rows(connection, str(path))
+    except sqlite3.Error as error:
+        raise explain(error, path, doing="read") from error
 
 
 @dataclass(slots=True)
@@ -117,14 +132,30 @@ class _Merge:
     patient: ClassVar[bool] = False
     batch: Batch
     documents: dict[int, tuple[str, str, str]] = field(default_factory=dict)
+    unreadable: int = 0
 
     def prepare(self) -> None:
-        """What search finds of the transcripts (by their number in the other file)."""
-        for row in self.batch.tables["transcripts"]:
-            try:
-                self.documents[row["id"]] = search_document(unpack_transcript(row["data"]), "")
-            except ValueError:  # broken bytes: it comes in, is listed, and can't be shown, as it was there
-                continue
+        """What search finds of the transcripts (by their number in the other file); what is broken is left out."""
+        tables = self.batch.tables
+        transcripts = [foreign.transcript_in(row) for row in tables["transcripts"]]
+        for row, transcript in transcripts:
+            if transcript is not None:
+                self.documents[row["id"]] = search_document(transcript, "")
+        results = [row for row in tables["evidence"] if foreign.are_results(row["data"])]
+        self.unreadable = len(transcripts) - len(self.documents) + len(tables["evidence"]) - len(results)
+        tables["transcripts"] = [row for row, _ in transcripts]
+        tables["evidence"] = results
+        tables["plans"] = [foreign.plan_in(row) for row in tables["plans"]]
+        tables["tasks"] = [row for row in tables["tasks"] if foreign.is_packed(row["data"], row["hash"])]
+        tables["judge_replies"] = [row for row in tables["judge_replies"] if foreign.is_packed(row["data"])]
+        # What can't be read can't be run again.
+        known = {row["id"] for row in tables["tasks"]}
+        tables["runs"] = [row if row["task"] in known else {**row, "task": None} for row in tables["runs"]]
+        execution = tables["executions"][0]
+        # Where it was run there is nothing that anything here should be sent to.
+        options = {name: one for name, one in json.loads(execution["options"]).items() if name not in _NOT_HERE}
+        setup = execution["setup"] if execution["setup"] in known else None
+        tables["executions"] = [{**execution, "setup": setup, "options": json_text(options)}]
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> Merged:
         """Insert what is not here."""
@@ -150,7 +181,13 @@ class _Merge:
         labels = numbers.take(connection, "labels", tables["labels"])
         if completed:
             self._end(connection, execution)
-        return replace(done, labels=labels)
+        if coming:
+            connection.execute(
+                "UPDATE executions SET options = json_set(options, ?, json('true')) WHERE id = ?",
+                (f"$.{MERGED}", execution),
+            )
+        unread = (_LEFT_OUT.format(self.unreadable),) if self.unreadable and coming else ()
+        return replace(done, labels=labels, left_out=unread)
 
     def _execution(self, connection: sqlite3.Connection, numbers: Numbers) -> tuple[int, bool]:
         row = self.batch.tables["executions"][0]

@@ -260,6 +260,6 @@ def _unpacked(row: Sequence[Any], criterion: str = "") -> StoredReply:
     try:
         _, request, raw = json.loads(zlib.decompress(data))
         made = RemoteRequest.from_json(request)
-    except (zlib.error, ValueError, TypeError, KeyError) as wrong:
+    except (zlib.error, ValueError, TypeError, KeyError, RecursionError) as wrong:
         raise HistoryError(f"a judge's stored reply can't be read: {wrong}") from wrong
     return StoredReply(made, answerer, Reply(raw, model, error, tokens_in, tokens_out, cost, at_ms), criterion)

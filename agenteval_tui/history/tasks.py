@@ -69,7 +69,7 @@ def unpack(data: bytes) -> Any:
     """The data in what `pack` made. Raises HistoryError when the bytes are something else."""
     try:
         return json.loads(zlib.decompress(data))
-    except (zlib.error, ValueError) as wrong:
+    except (zlib.error, ValueError, RecursionError) as wrong:
         raise HistoryError(f"what is stored to resume this can't be read: {wrong}") from wrong
 
 

@@ -115,7 +115,7 @@ def live_dir() -> Path:
 
 def socket_path(folder: Path, execution: str) -> Path:
     """Where the execution's socket is. Raises `AgentevalError` when the path would be too long for a socket."""
-    path = folder / f"{execution}.sock"
+    path = folder / f"{execution.replace('/', '-')}.sock"  # never out of the folder, whoever gave the id
     if len(os.fsencode(path)) > LONGEST_PATH:
         raise InfrastructureError(
             f"the path of the socket is longer than {LONGEST_PATH} bytes",

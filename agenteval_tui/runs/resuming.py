@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.history.merging import MERGED
 from agenteval_tui.places import config_dir
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan import CONCURRENCY
@@ -102,7 +103,9 @@ def resume_plan(
         # 8 is what nobody asked for: it stands for as many as the cluster takes.
         cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
-    return Resumed(replace(plan, trust=check_trust(plan)), tuple(_changes(setup, missing)))
+    # Who wrote an agent is told by the user's file as it is now: the history may have come from somebody else.
+    trust = check_trust(plan, own=sources.user_agents(), foreign=row.options.get(MERGED) is True)
+    return Resumed(replace(plan, trust=trust), tuple(_changes(setup, missing)))
 
 
 def _nothing(row: ExecutionRow) -> None:
@@ -252,7 +255,7 @@ class _Sources:
         suites = dict(stored.suites)
         for key, (suite, folder) in stored.suites.items():
             suites[key] = (self._suite(key) or suite, folder)
-        return Respondents(suites, {**stored.user_agents, **self._user_agents()}, stored.judge)
+        return Respondents(suites, {**stored.user_agents, **self.user_agents()}, stored.judge)
 
     def agents_for(self, missing: list[RunRow], tasks: Mapping[str, StoredTask]) -> dict[str, AgentPlan]:
         """The agents of the execution, with the keys of those that the missing runs need."""
@@ -279,7 +282,7 @@ class _Sources:
     def _configs(self, agent: AgentPlan, suite_key: str) -> list[dict[str, Any]]:
         suite = self._suite(suite_key)
         own = suite.agents.get(agent.name) if suite is not None else None
-        users = self._user_agents().get(agent.name)
+        users = self.user_agents().get(agent.name)
         return [one.as_dict() for one in (own, users) if one is not None]
 
     def _suite(self, key: str) -> Suite | None:
@@ -292,7 +295,8 @@ class _Sources:
                 self._suites[key] = None
         return self._suites[key]
 
-    def _user_agents(self) -> Mapping[str, AgentConfig]:
+    def user_agents(self) -> Mapping[str, AgentConfig]:
+        """The agents that the user wrote, as they are now."""
         if self._given is None:
             from agenteval_tui.suites.agents_file import load_agents
 

@@ -20,6 +20,7 @@ from agenteval_tui.text.problems import AgentevalError
 if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec
     from agenteval_tui.runs.plan_model import Plan
+    from agenteval_tui.suites.model import AgentConfig
     from agenteval_tui.suites.trust import Trust
 
 _SAID = 5  # of one folder, in a sentence
@@ -49,14 +50,16 @@ class NotTrustedError(AgentevalError):
         self.needs = needs
 
 
-def needs_of(plan: Plan) -> tuple[Need, ...]:
+def needs_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreign: bool = False) -> tuple[Need, ...]:
     """What the runs of a plan, and their grading, would start or read beyond the suites' folders, by folder.
 
-    What needs no trust is not in it. Each agent, context and criterion is looked at once; nothing is started.
+    What needs no trust is not in it. Each agent, context and criterion is looked at once; nothing is started. `own`:
+    the agents that the user wrote (None: those that the plan says are). `foreign`: see `check_trust`.
     """
     from agenteval_tui.agents.programs.declared import executes
 
     found: dict[Path, dict[str, None]] = {}
+    users = plan.respondents.user_agents if own is None else own
 
     def need(folder: Path, what: Iterator[str] | tuple[str, ...]) -> None:
         for one in what:
@@ -73,7 +76,7 @@ def needs_of(plan: Plan) -> tuple[Need, ...]:
     for run in plan.runs:
         suite_key = run.suite_key
         if new("agent", suite_key, run.agent.hash):
-            need(*_of_agent(plan, suite_key, run.agent))
+            need(*_of_agent(plan, suite_key, run.agent, users))
         if run.context and new("context", suite_key, id(run.context)):
             need(plan.respondents.base_dir(suite_key), executes({}, run.base_dir, run.context))
         for spec in run.specs:
@@ -81,27 +84,40 @@ def needs_of(plan: Plan) -> tuple[Need, ...]:
                 need(plan.respondents.base_dir(suite_key), _functions(spec))
                 for agent in _respondents(plan, suite_key, spec):
                     if new("agent", suite_key, agent.hash):
-                        need(*_of_agent(plan, suite_key, agent))
+                        need(*_of_agent(plan, suite_key, agent, users))
         if run.ref.row and new("rows", suite_key, run.ref.test):
             need(plan.respondents.base_dir(suite_key), _dataset(plan, suite_key, run.ref.test))
     bundled = places.bundled("sample_suites").resolve()
     return tuple(
-        Need(folder, tuple(what)) for folder, what in found.items() if not folder.resolve().is_relative_to(bundled)
+        Need(folder, tuple(what))
+        for folder, what in found.items()
+        if foreign or not folder.resolve().is_relative_to(bundled)
     )
 
 
-def check_trust(plan: Plan, trust: Trust | None = None) -> bool:
+def check_trust(
+    plan: Plan,
+    trust: Trust | None = None,
+    *,
+    own: Mapping[str, AgentConfig] | None = None,
+    foreign: bool = False,
+) -> bool:
     """Whether programs of the plan's folders may run: what `Plan.trust` must be. Raises `NotTrustedError`.
 
     True where the plan says so already (`PlanOptions.trust`), or where it starts something and each folder was trusted
     with exactly what is in it now. A plan that starts nothing needs no trust, and gets none.
+
+    `foreign`: the plan came with somebody else's history. What it would start stands nowhere in the folders that it
+    names, so that it is asked about whatever is trusted. `own`: see `needs_of`.
     """
     if plan.trust:
         return True
-    needs = needs_of(plan)
+    needs = needs_of(plan, own=own, foreign=foreign)
     refused = distrusted(needs, trust)
     if refused:
         raise NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
+    if needs and foreign:
+        raise NotTrustedError(needs, "the execution came with another history, and no folder here says this")
     return bool(needs)
 
 
@@ -121,7 +137,9 @@ def asks_judge(spec: CriterionSpec) -> bool:
     return any(kind == "chat" for kind, _ in _remote(spec))
 
 
-def _of_agent(plan: Plan, suite_key: str, agent: AgentPlan) -> tuple[Path, tuple[str, ...]]:
+def _of_agent(
+    plan: Plan, suite_key: str, agent: AgentPlan, users: Mapping[str, AgentConfig]
+) -> tuple[Path, tuple[str, ...]]:
     """(whose word it is, what the agent starts).
 
     An agent of the user's own is trusted as the user wrote it. With something of a suite merged in, it is the suite's
@@ -129,7 +147,7 @@ def _of_agent(plan: Plan, suite_key: str, agent: AgentPlan) -> tuple[Path, tuple
     """
     folder = agent.base_dir
     if folder.resolve() == places.config_dir().resolve():
-        own = plan.respondents.user_agents.get(agent.name)
+        own = users.get(agent.name)
         if (own is not None and own.as_dict() == agent.config) or agent.config == {"kind": agent.name}:
             return folder, ()
         return plan.respondents.base_dir(suite_key), may(agent)
