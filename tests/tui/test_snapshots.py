@@ -10,10 +10,13 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pictures import LARGE, SMALL, Pictures, pictures, resized
+from pictures import SIZES as BOTH
 from shop import app_on, run_samples, settle, until
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -25,6 +28,8 @@ from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
 from agenteval_tui.tui.screens.run import RunScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+__all__ = ["pictures"]  # a fixture
 
 pytestmark = pytest.mark.xdist_group("snapshots")
 
@@ -83,7 +88,7 @@ async def open_failure(pilot: Pilot[int]) -> None:
     await settle(pilot)
 
 
-async def edit_it(pilot: Pilot[int]) -> None:
+async def edit_it(pilot: Pilot[int]) -> ConfigEditor:
     """Inspect, with an edit that lets the failed run pass."""
     cursor_to(pilot, "customers-austria")
     await settle(pilot)
@@ -93,185 +98,125 @@ async def edit_it(pilot: Pilot[int]) -> None:
     await until(pilot, lambda: editor.has_focus)
     editor.replace_all(editor.text.replace('"{{expected_value}}", ', ""))
     await settle(pilot)
+    return editor
 
 
-@SIZES
-def test_suites(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_suites_and_what_lies_over_them(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    diff = "--- read\n+++ on disk\n@@ -1,2 +1,3 @@\n+# somebody was here\n name: Recordings\n-tags: [a]\n+tags: [b]\n"
+    async with pictures.of(app_on(*recorded)) as pilot:
+        for size in BOTH:
+            await resized(pilot, size)
+            await pilot.press("question_mark")
+            await pictures.take("test_help[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+            pilot.app.push_screen(ChangedFileScreen("recorded.suite.yaml", diff))
+            await pictures.take("test_changed_file[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
         cursor_to(pilot, "customers-austria")
         await pilot.press("space")
-
-    look(snap_compare, recorded, size, before)
-
-
-def test_suites_details_at_80x24(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        cursor_to(pilot, "customers-austria")
-        await pilot.press("tab")
-
-    look(snap_compare, recorded, (80, 24), before)
+        await pictures.take("test_suites[{size}]", LARGE, SMALL)
+        await pilot.press("space", "tab")
+        await pictures.take("test_suites_details_at_80x24", SMALL)
 
 
-@SIZES
-def test_first_start(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], tmp_path: Path) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_first_start(pictures: Pictures, recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    async with pictures.of(app_on(recorded[0], tmp_path / "new.db")) as pilot:
         await pilot.press("j")
-
-    look(snap_compare, (recorded[0], tmp_path / "new.db"), size, before)
-
-
-@SIZES
-def test_inspect(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    look(snap_compare, recorded, size, open_failure)
+        await pictures.take("test_first_start[{size}]")
 
 
-@pytest.mark.parametrize("pane", ["looked at", "config"])
-def test_inspect_panes_at_80x24(snap_compare: Any, recorded: tuple[Path, Path], pane: str) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_inspect(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
         await open_failure(pilot)
+        await pictures.take("test_inspect[{size}]", SMALL)
         await pilot.press("tab")
-        if pane == "config":
-            await pilot.press("tab")
+        await pictures.take("test_inspect_panes_at_80x24[looked at]", SMALL)
+        await pilot.press("tab")
+        await pictures.take("test_inspect_panes_at_80x24[config]", SMALL)
+        await pilot.press("tab")
+        for size in BOTH:
+            await resized(pilot, size)
+            await pilot.press("f7")
+            await settle(pilot)
+            await pictures.take("test_smallest_edits[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+        await pictures.take("test_inspect[{size}]", LARGE)
+        for theme in ("contrast", "moss", "paper", "sixteen"):
+            pilot.app.theme = theme
+            await settle(pilot)
+            await pictures.take(f"test_inspect_in_each_theme[{theme}]", LARGE)
 
-    look(snap_compare, recorded, (80, 24), before)
 
-
-@SIZES
-def test_inspect_edited(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    look(snap_compare, recorded, size, edit_it)
-
-
-def test_inspect_broken_config(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await edit_it(pilot)
-        editor = pilot.app.screen.query_one("#config", ConfigEditor)
+async def test_inspect_edited(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded), LARGE) as pilot:
+        editor = await edit_it(pilot)
+        for size in (LARGE, SMALL):
+            await resized(pilot, size)
+            if size == SMALL:
+                editor.scroll_home(animate=False)
+            await pictures.take("test_inspect_edited[{size}]", size)
+            await pilot.press("f9")
+            await settle(pilot)
+            await pictures.take("test_flips[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+        await resized(pilot, LARGE)
         editor.replace_all(editor.text.replace('"contains_all": [', '"contains_al": ["x"], "contains": ['))
-
-    look(snap_compare, recorded, (140, 45), before)
-
-
-def test_tool_text(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+        await pictures.take("test_inspect_broken_config", LARGE)
+        await pilot.press("escape", "1")
+        await settle(pilot)
         cursor_to(pilot, "send-back-notebook")
         await settle(pilot)
         await pilot.press("enter")
         await settle(pilot)
         await pilot.press("t")
-
-    look(snap_compare, recorded, (140, 45), before)
-
-
-@SIZES
-def test_flips(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await edit_it(pilot)
-        await pilot.press("f9")
-
-    look(snap_compare, recorded, size, before)
+        await pictures.take("test_tool_text", LARGE)
 
 
-@SIZES
-def test_smallest_edits(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await open_failure(pilot)
-        await pilot.press("f7")
-        await settle(pilot)
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_changed_file(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        diff = (
-            "--- read\n+++ on disk\n@@ -1,2 +1,3 @@\n+# somebody was here\n name: Recordings\n-tags: [a]\n+tags: [b]\n"
-        )
-        pilot.app.push_screen(ChangedFileScreen("recorded.suite.yaml", diff))
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_history(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await pilot.press("5")
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_history_runs(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await pilot.press("5")
-        await settle(pilot)
-        await pilot.press("enter")
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-@pytest.mark.parametrize("sheet", ["filter", "delete", "prune", "import"])
-def test_history_sheets(
-    snap_compare: Any,
-    recorded: tuple[Path, Path],
-    size: tuple[int, int],
-    sheet: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_history(
+    pictures: Pictures, recorded: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("smoke.eval", "promptfoo.json"):
         (tmp_path / name).touch()
-
-    async def before(pilot: Pilot[int]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
         await pilot.press("5")
+        await pictures.take("test_history[{size}]")
+        for size in BOTH:
+            await resized(pilot, size)
+            await pilot.press("enter")
+            await settle(pilot)
+            await pictures.take("test_history_runs[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+        for size, sheet in product(BOTH, ("delete", "prune", "import")):
+            await resized(pilot, size)
+            if sheet == "import":
+                await pilot.press("i")
+            else:
+                await pilot.press("x" if sheet == "delete" else "p")
+            await settle(pilot)
+            await pictures.take(f"test_history_sheets[{sheet}-{{size}}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+        await pilot.press("m", "slash")
+        pilot.app.screen.query_one("#search", Input).value = "agent:shop since:soon"
         await settle(pilot)
-        if sheet == "filter":
-            await pilot.press("m", "slash")
-            pilot.app.screen.query_one("#search", Input).value = "agent:shop since:soon"
-        elif sheet == "import":
-            await pilot.press("i")
-        else:
-            await pilot.press("x" if sheet == "delete" else "p")
-        await settle(pilot)
-
-    look(snap_compare, recorded, size, before)
+        await pictures.take("test_history_sheets[filter-{size}]")
 
 
-@SIZES
-def test_help(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await pilot.press("question_mark")
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_run(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_run(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
         await pilot.press("3")
         await settle(pilot)
+        await pictures.take("test_run_with_nothing_to_watch", SMALL)
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
         screen.show_view(an_execution())
-
-    look(snap_compare, recorded, size, before)
-
-
-def test_run_with_nothing_to_watch(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await pilot.press("3")
-
-    look(snap_compare, recorded, (80, 24), before)
-
-
-@pytest.mark.parametrize("theme", ["contrast", "moss", "paper", "sixteen"])
-def test_inspect_in_each_theme(snap_compare: Any, recorded: tuple[Path, Path], theme: str) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        pilot.app.theme = theme
-        await open_failure(pilot)
-
-    look(snap_compare, recorded, (140, 45), before)
+        await pictures.take("test_run[{size}]")
 
 
 def an_execution() -> ExecutionView:

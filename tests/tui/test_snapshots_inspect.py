@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pictures import SIZES, Pictures, pictures, resized
 from shop import app_on, settle, until
-from textual.pilot import Pilot
 
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.inspect import InspectScreen
 from agenteval_tui.tui.screens.raw_json import RawJsonScreen
+
+__all__ = ["pictures"]  # a fixture
 
 pytestmark = pytest.mark.xdist_group("snapshots")
 
@@ -77,27 +78,24 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("agenteval_tui.tui.screens.export.Path.cwd", lambda: Path("/home/kim/shop"))
 
 
-@pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
-@pytest.mark.parametrize("what", ["replies", "row", "export", "difference"])
-def test_over_inspect(snap_compare: Any, history: Path, tmp_path: Path, size: tuple[int, int], what: str) -> None:
-    key = {"replies": "R", "row": "a", "export": "X", "difference": "r"}[what]
-
-    async def before(pilot: Pilot[int]) -> None:
-        app = pilot.app
-        assert isinstance(app, AgentevalApp)
-        await settle(pilot)
-        if what == "difference":
-            app.show_difference("RUN1", "RUN2")
-        else:
+async def test_over_inspect(pictures: Pictures, history: Path, tmp_path: Path) -> None:
+    app = app_on(tmp_path / "here", history)
+    async with pictures.of(app) as pilot:
+        for size, (what, key) in product(SIZES, (("replies", "R"), ("row", "a"), ("export", "X"))):
+            await resized(pilot, size)
             app.inspect("RUN1")
             await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.shown_run == "RUN1")
+            await settle(pilot)
+            app.clear_notifications()
+            await pilot.press(key)
+            if what == "row":
+                await until(pilot, lambda: getattr(app.screen, "_preview", None) is not None)
+            await pictures.take(f"test_over_inspect[{what}-{{size}}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+        app.show_difference("RUN1", "RUN2")
         await settle(pilot)
         app.clear_notifications()
-        await pilot.press(key)
-        if what == "difference":
-            await until(pilot, lambda: isinstance(app.screen, RawJsonScreen))
-        if what == "row":
-            await until(pilot, lambda: getattr(app.screen, "_preview", None) is not None)
-        await settle(pilot)
-
-    assert snap_compare(app_on(tmp_path / "here", history), terminal_size=size, run_before=before)
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, RawJsonScreen))
+        await pictures.take("test_over_inspect[difference-{size}]")
