@@ -147,6 +147,7 @@ def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow, a
     """
     from agenteval_tui.analysis.comparison_words import fraction
     from agenteval_tui.exchange.github import annotation_lines, summary_md
+    from agenteval_tui.exchange.quarantined import not_gating
 
     lines = lines_of_tests(execution.suite_keys)
     regressed = {
@@ -158,7 +159,8 @@ def tell_github(invocation: Invocation, store: Store, execution: ExecutionRow, a
         found = lines.get((run.suite_key, run.test_id))
         return (_in_workspace(found[0]), found[1]) if found is not None else None
 
-    for line in annotation_lines(store.runs_of_execution(execution.id), place_of, regressed):
+    runs = store.runs_of_execution(execution.id)
+    for line in annotation_lines(runs, place_of, regressed, not_gating(store, runs)):
         invocation.err.workflow_command(line)
     page = os.environ.get("GITHUB_STEP_SUMMARY")
     if page:

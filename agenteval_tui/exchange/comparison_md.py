@@ -76,20 +76,23 @@ def tests_table(listed: Iterable[TestChange], attributed: Mapping[TestKey, Attri
     tests = list(listed)
     lines = ["| Test | Was | Now | Who changed it | First divergence |", "|---|---|---|---|---|"]
     for one in tests[:MOST]:
-        was, now = (
-            (score_of(one.was), score_of(one.now)) if one.state == "score" else (fraction(one.was), fraction(one.now))
-        )
-        found = attributed.get(one.key)
-        who = "in quarantine" if one.quarantine else (found.who if found is not None else "")
-        parts = found.divergence if found is not None else ""
-        lines.append(f"| {_text(one.label)} | {was} | {now} | {_text(who)} | {_text(parts)} |")
+        lines.append("| " + " | ".join(map(_text, change_row(one, attributed.get(one.key)))) + " |")
     if len(tests) > MOST:
         lines += ["", f"{len(tests) - MOST} more are not listed here."]
     return lines
 
 
+def change_row(one: TestChange, found: Attributed | None) -> tuple[str, str, str, str, str]:
+    """A test that changed: its name, was, now, who changed it, where it parts; as people read them, not escaped."""
+    was, now = (
+        (score_of(one.was), score_of(one.now)) if one.state == "score" else (fraction(one.was), fraction(one.now))
+    )
+    who = "in quarantine" if one.quarantine else (found.who if found is not None else "")
+    return one.label, was, now, who, found.divergence if found is not None else ""
+
+
 def _row(name: str, measure: Measure, was: str, now: str) -> str:
-    change = f"{measure.difference / measure.was:+.0%}" if measure.was else ("0 %" if not measure.now else "new")
+    change = f"{100 * measure.difference / measure.was:+.0f} %" if measure.was else ("new" if measure.now else "0 %")
     return f"| {name} | {was} | {now} | {change} |"
 
 

@@ -14,6 +14,7 @@ from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable, one_line
 
 if TYPE_CHECKING:
+    from agenteval_tui.exchange.quarantined import NotGating
     from agenteval_tui.history.store import Store
 
 MOST = 10
@@ -29,15 +30,17 @@ def annotation_lines(
     runs: list[RunRow],
     place_of: Callable[[RunRow], Place | None],
     regressed: Mapping[tuple[str, str], str] | None = None,
+    held: NotGating | None = None,
 ) -> Iterator[str]:
     """A workflow command for each test that did not pass, each a line; `place_of` says file and line of a test.
 
     Tests in `regressed` (by suite key and id: `5/5, now 2/5`) come first, and say so. The repetitions of a test are one
-    annotation. The last one says how many more there are.
+    annotation. The last one says how many more there are. What `held` excuses is a notice, and no error.
     """
+    excused = held.excused if held is not None else frozenset()
     tests: dict[tuple[str, str], list[RunRow]] = {}
     for run in runs:
-        if run.status in BAD:
+        if run.status in BAD and run.id not in excused:
             tests.setdefault((run.suite_key, run.test_id), []).append(run)
     worse = regressed or {}
     ordered = sorted(tests.items(), key=lambda one: one[0] not in worse)
@@ -45,13 +48,29 @@ def annotation_lines(
         left = len(tests) - number
         if number == MOST - 1 and left > 1:
             yield command("error", f"{left} more tests did not pass", title="agenteval")
-            return
+            break
         first = alike[0]
         many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
-        why = one_line(first.why or first.error_message or first.status, 1000)
+        why = (held.whys.get(first.id) if held is not None else "") or first.why or first.error_message or first.status
+        why = one_line(why, 1000)
         since = f"regressed since the baseline ({worse[key]}); " if key in worse else ""
         message = f"{since}{first.status}{many}: {why}\nagenteval why {first.id}"
         yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
+    if held is not None:
+        yield from _notices(runs, place_of, held)
+
+
+def _notices(runs: list[RunRow], place_of: Callable[[RunRow], Place | None], held: NotGating) -> Iterator[str]:
+    tests: dict[tuple[str, str], list[RunRow]] = {}
+    for run in runs:
+        if run.id in held.excused:
+            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    for alike in list(tests.values())[:MOST]:
+        first = alike[0]
+        many = f" ({len(alike)} runs)" if len(alike) > 1 else ""
+        why = one_line(first.why or first.error_message or first.status, 1000)
+        message = f"{one_line(held.of_run(first), 300)}; {first.status}{many}: {why}\nagenteval why {first.id}"
+        yield command("notice", message, place=place_of(first), title=one_line(first.test_name, 200))
 
 
 def command(kind: str, message: str, *, place: Place | None = None, title: str = "") -> str:

@@ -11,6 +11,7 @@ from agenteval_tui.analysis.comparison_words import said_of_power, said_of_rate,
 from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.exchange.cause_json import cause_of_execution, properties_of
 from agenteval_tui.exchange.explanation import as_text, missed_of
+from agenteval_tui.exchange.quarantined import NotGating, not_gating
 from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable
@@ -24,28 +25,33 @@ _OUTPUT = 20_000  # characters of an answer that a report keeps
 
 
 def junit_xml(store: Store, execution: ExecutionRow) -> str:
-    """The report as text. `failure` and `error` hold the same explanation as the screens show."""
+    """The report as text. `failure` and `error` hold the same explanation as the screens show.
+
+    A failure in quarantine is `skipped`, with its explanation: whoever reads the file must not turn red where the exit
+    code does not. pytest writes its expected failures so.
+    """
     suites: dict[str, list[RunRow]] = {}
     for row in store.runs_of_execution(execution.id):
         suites.setdefault(row.suite_name, []).append(row)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {execution.id} -->"]
     every = [row for rows in suites.values() for row in rows]
-    lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every)}>")
+    held = not_gating(store, every)
+    lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every, held)}>")
     _, decided = cause_of_execution(store, execution.id)
     against = against_baseline(store, execution)
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
     for name, rows in suites.items():
         stamp = iso(execution.started_ms) or ""
-        lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows)} timestamp={_attribute(stamp)}>")
+        lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows, held)} timestamp={_attribute(stamp)}>")
         lines += _properties(_of_baseline(against, {row.suite_key for row in rows}), indent=4)
         for row in rows:
-            lines.extend(_case(store, row, properties_of(causes.get(row.id, ()), decided)))
+            lines.extend(_case(store, row, properties_of(causes.get(row.id, ()), decided), held))
         lines.append("  </testsuite>")
     lines.append("</testsuites>")
     return "\n".join(lines) + "\n"
 
 
-def _case(store: Store, row: RunRow, properties: Sequence[tuple[str, str]]) -> list[str]:
+def _case(store: Store, row: RunRow, properties: list[tuple[str, str]], held: NotGating) -> list[str]:
     name = row.test_name + (f" [{row.variation}]" if row.variation else "")
     name += f" #{row.repetition}" if row.repetition > 1 else ""
     attributes = {
@@ -54,9 +60,11 @@ def _case(store: Store, row: RunRow, properties: Sequence[tuple[str, str]]) -> l
         "time": f"{(row.duration_ms or 0) / 1000:.3f}",
     }
     head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
+    if said := held.of_run(row):
+        properties = [("quarantine", said), *properties]
     if row.status == "passed":
-        return [head + "/>"]
-    return [head + ">", *_properties(properties), *_ending(store, row), "    </testcase>"]
+        return [head + ">", *_properties(properties), "    </testcase>"] if properties else [head + "/>"]
+    return [head + ">", *_properties(properties), *_ending(store, row, held), "    </testcase>"]
 
 
 def _of_baseline(against: Against | None, suites: set[str]) -> list[tuple[str, str]]:
@@ -80,12 +88,17 @@ def _properties(properties: Sequence[tuple[str, str]], indent: int = 6) -> list[
     return [f"{space}<properties>", *lines, f"{space}</properties>"]
 
 
-def _ending(store: Store, row: RunRow) -> list[str]:
-    message = _attribute(row.why or row.error_message or row.status)
+def _ending(store: Store, row: RunRow, held: NotGating) -> list[str]:
+    why = held.whys.get(row.id) or row.why or row.error_message or row.status
+    if row.id in held.excused:
+        why = f"{held.of_run(row)}; {row.status}: {why}"
+    message = _attribute(why)
     if row.status in ("failed", "error"):
         transcript = store.transcript(row.id)
         said = as_text(missed_of(row, store.results(row.id), transcript.error))
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
+        if row.id in held.excused:
+            tag, kind = "skipped", "quarantine"
         output = transcript.final_output[:_OUTPUT]
         return [
             f"      <{tag} message={message} type={_attribute(kind)}>{_text(said)}</{tag}>",
@@ -94,12 +107,13 @@ def _ending(store: Store, row: RunRow) -> list[str]:
     return [f"      <skipped message={message}/>"]
 
 
-def _counts(rows: Sequence[RunRow]) -> str:
+def _counts(rows: Sequence[RunRow], held: NotGating) -> str:
+    counted = [row.status for row in rows if row.id not in held.excused]
     counts: Mapping[str, int | float] = {
         "tests": len(rows),
-        "failures": sum(row.status == "failed" for row in rows),
-        "errors": sum(row.status == "error" for row in rows),
-        "skipped": sum(row.status not in ("passed", "failed", "error") for row in rows),
+        "failures": counted.count("failed"),
+        "errors": counted.count("error"),
+        "skipped": len(rows) - sum(status in ("passed", "failed", "error") for status in counted),
     }
     seconds = sum(row.duration_ms or 0 for row in rows) / 1000
     return "".join(f' {key}="{value}"' for key, value in counts.items()) + f' time="{seconds:.3f}"'

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agenteval_tui.analysis.comparison_words import points, said_of_counts, said_of_power, said_of_rate, said_of_test
 from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.exchange.quarantined import NotGating, not_gating
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 
 if TYPE_CHECKING:
@@ -35,6 +36,13 @@ class TestLine:
     interval: tuple[float, float]
     p50_ms: float | None
     flaky: bool
+    quarantine: str = ""
+
+    @property
+    def note(self) -> str:
+        """What else a reader must know of it: `flaky, in quarantine until 2026-12-06`."""
+        errors = f"{self.errors} in error" if self.errors else ""
+        return ", ".join(part for part in ("flaky" if self.flaky else "", errors, self.quarantine) if part)
 
 
 class Figure(NamedTuple):
@@ -63,6 +71,8 @@ class ReportFigures:
     tests: tuple[TestLine, ...]
     against: Against | None = None
     compared: tuple[tuple[str, str, str, str], ...] = ()
+    held: NotGating = field(default_factory=NotGating)
+    """What of it is in quarantine, and does not gate."""
 
     @property
     def date(self) -> str:
@@ -95,6 +105,10 @@ class ReportFigures:
             alike.setdefault(key, []).append(run)
         return list(alike.values())
 
+    def excuse(self, run: RunRow) -> str:
+        """Why the failure of this run does not gate; "": it does."""
+        return self.held.of_run(run) if run.id in self.held.excused else ""
+
     @property
     def conclusion(self) -> str:
         """What the numbers say, and no more."""
@@ -114,6 +128,8 @@ class ReportFigures:
             said.append(f"{counted(flaky, 'test')} passed in some runs and not in others.")
         if row.errors:
             said.append(f"{counted(row.errors, 'run')} ended in an error, which no rate counts.")
+        if self.held:
+            said.append(self.held.said)
         if self.against is not None:
             said.append(_said_of_baseline(self.against))
         if row.status not in ("finished", "running"):
@@ -133,15 +149,18 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
             judges.append(Figure("Judges: tokens", f"{judged.total_tokens:,}"))
         if judged.cost is not None:
             judges.append(Figure("Judges: cost", dollars(judged.cost)))
-    found = [*_metrics(execution, stats["overall"], stats["tests"]), *judges]
+    held = not_gating(store, runs)
+    notes = {(run.suite_name, run.test_id): held.of_run(run) for run in runs} if held else {}
+    found = [*_metrics(execution, stats["overall"], stats["tests"], held), *judges]
     against = against_baseline(store, execution)
     return ReportFigures(
         execution=execution,
         runs=runs,
         metrics=tuple((one.name, one.text) for one in found),
-        tests=tuple(_test(one) for one in stats["tests"]),
+        tests=tuple(_test(one, notes) for one in stats["tests"]),
         against=against,
         compared=_compared(store, execution, against, found) if against is not None else (),
+        held=held,
     )
 
 
@@ -151,7 +170,9 @@ def _compared(
     """The figures beside those of the baseline's runs, in the same words."""
     rows = store.run_rows([run.rowid for run in against.shown.a.runs])
     stats = execution_stats(rows, steps=_steps(store, against))
-    known = {one.name: one for one in _metrics(_as_execution(execution, rows), stats["overall"], stats["tests"])}
+    was_held = not_gating(store, rows)
+    before = _metrics(_as_execution(execution, rows), stats["overall"], stats["tests"], was_held)
+    known = {one.name: one for one in before}
     found = []
     for one in now:
         was = known.get(one.name)
@@ -195,7 +216,8 @@ def _change(was: Figure | None, now: Figure) -> str:
         return f"{difference:+,.0f}" if difference else "0"
     if not was.value:
         return "" if difference else "0 %"
-    return f"{100 * difference / was.value:+.0f} %"
+    percent = round(100 * difference / was.value)
+    return f"{percent:+d} %" if percent else "0 %"
 
 
 def _said_of_baseline(against: Against) -> str:
@@ -207,13 +229,15 @@ def _said_of_baseline(against: Against) -> str:
         more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
         said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
     said.append(f"Pass rate {said_of_rate(one)}.")
-    said += [f"{part}." for part in (said_of_test(one), said_of_power(one)) if part]
+    said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
     if against.without_baseline:
         said.append(f"{counted(against.without_baseline, 'test')} without a baseline.")
     return " ".join(said)
 
 
-def _metrics(row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]]) -> list[Figure]:
+def _metrics(
+    row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[str, Any]], held: NotGating
+) -> list[Figure]:
     low, high = overall["interval"]
     rate = overall["pass_rate"]
     known = f"{share(rate)} (95 % interval {share(low)} to {share(high)})"
@@ -221,6 +245,8 @@ def _metrics(row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[st
         Figure("Pass rate", "none was decided" if rate is None else known, rate, "share"),
         Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
     ]
+    if held and held.pass_rate is not None:
+        found.insert(1, Figure("Pass rate without quarantine", share(held.pass_rate), held.pass_rate, "share"))
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
     decided = sum(test["n"] > 0 for test in tests)
     k = str(max((int(one) for one, count in overall["tests_at_k"].items() if count == decided), default=1))
@@ -250,11 +276,11 @@ def _metrics(row: ExecutionRow, overall: dict[str, Any], tests: Sequence[dict[st
     return found
 
 
-def _test(one: dict[str, Any]) -> TestLine:
+def _test(one: dict[str, Any], notes: Mapping[tuple[str, str], str]) -> TestLine:
     low, high = one["interval"]
     return TestLine(
         one["id"], one["name"], one["suite"], one["passed"], one["n"], one["errors"], (low, high),
-        one["latency_ms"]["p50"], one["flaky"],
+        one["latency_ms"]["p50"], one["flaky"], notes.get((one["suite"], one["test"]), ""),
     )  # fmt: skip
 
 

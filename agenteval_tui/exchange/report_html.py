@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.comparison_words import fraction
 from agenteval_tui.exchange.cause_json import cause_of_execution, cause_rows
+from agenteval_tui.exchange.comparison_md import change_row
 from agenteval_tui.exchange.explanation import as_text, missed_of
 from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
 from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -24,6 +24,7 @@ MOST_FAILURES = 500
 LONGEST_TEXT = 20_000  # characters of one message, call or result
 MOST_MESSAGES = 400  # of one transcript
 MOST_CHANGES = 200  # tests that changed since the baseline
+MOST_ATTRIBUTED = 20  # tests of which it is found out who changed them: transcripts are read for that
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e; --broken: #8250df; --dim: #6e7781 }
@@ -89,31 +90,32 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     yield "<h2>Tests</h2>"
     heads = ("Test", "", "Passed", "95 % interval", "Latency (p50)", "Note")
     yield from _table(heads, _test_rows(figures))
-    yield from _changes(figures)
+    yield from _changes(store, figures)
     yield from _causes(store, figures)
     failures = figures.failures
     if failures:
         yield "<h2>Failures</h2>"
     for alike in failures[:most]:
-        yield from _failure(store, alike[0], repetitions(alike))
+        about = ". ".join(part for part in (repetitions(alike), figures.excuse(alike[0])) if part)
+        yield from _failure(store, alike[0], about)
     if left := left_out(failures, most):
         yield f"<p>{left}</p>"
 
 
-def _changes(figures: ReportFigures) -> Iterator[str]:
-    """The tests that pass less or more often than in the baseline."""
+def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
+    """The tests that pass less or more often than in the baseline, and who changed them."""
     if figures.against is None:
         return
+    from agenteval_tui.analysis.attribution import attribute
+
     found = figures.against.shown
     for state, head in (("regression", "Regressions"), ("improvement", "Improvements")):
         listed = [one for one in found.tests if one.state == state]
         if listed:
             yield f"<h2>{head}</h2>"
-            rows = (
-                [_line(one.label), fraction(one.was), fraction(one.now), "in quarantine" if one.quarantine else ""]
-                for one in listed[:MOST_CHANGES]
-            )
-            yield from _table(("Test", "Baseline", "Now", ""), rows)
+            attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}
+            rows = ([_line(cell) for cell in change_row(one, attributed.get(one.key))] for one in listed[:MOST_CHANGES])
+            yield from _table(("Test", "Baseline", "Now", "Who changed it", "First divergence"), rows)
 
 
 def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
@@ -130,7 +132,6 @@ def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
 
 def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:
     for test in figures.tests:
-        notes = [*(["flaky"] if test.flaky else []), *([f"{test.errors} in error"] if test.errors else [])]
         state = "error" if test.errors and not test.n else "passed" if test.n and test.passed == test.n else "failed"
         state = state if test.n or test.errors else "cancelled"
         low, high = test.interval
@@ -140,7 +141,7 @@ def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:
             f"{test.passed}/{test.n}",
             f"{share(low)} to {share(high)}" if test.n else "–",
             seconds(test.p50_ms),
-            _line(", ".join(notes)),
+            _line(test.note),
         ]
 
 

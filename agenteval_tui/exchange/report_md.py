@@ -89,11 +89,10 @@ def _tests(figures: ReportFigures) -> list[str]:
         return []
     lines = ["### Tests", "", "| Test | Passed | 95 % interval | Latency (p50) | Note |", "|---|---|---|---|---|"]
     for test in figures.tests:
-        note = ", ".join([*(["flaky"] if test.flaky else []), *([f"{test.errors} in error"] if test.errors else [])])
         low, high = test.interval
         interval = f"{share(low)} to {share(high)}" if test.n else "–"
         lines.append(
-            f"| {_cell(test.id)} | {test.passed}/{test.n} | {interval} | {seconds(test.p50_ms)} | {_cell(note)} |"
+            f"| {_cell(test.id)} | {test.passed}/{test.n} | {interval} | {seconds(test.p50_ms)} | {_cell(test.note)} |"
         )
     return [*lines, ""]
 
@@ -104,7 +103,8 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
         return []
     lines = ["### Failures", ""]
     for alike in failures[:most]:
-        lines += [_failure(store, alike[0], repetitions(alike)), ""]
+        about = ". ".join(part for part in (repetitions(alike), _text(figures.excuse(alike[0]))) if part)
+        lines += [_failure(store, alike[0], about), ""]
     if left := left_out(failures, most):
         lines += [left, ""]
     return lines

@@ -49,10 +49,24 @@ RESULTS = record(
             }
         ),
         "baseline": AGAINST,
+        "quarantine": array(
+            record(
+                {
+                    "suite": TEXT,
+                    "test": TEXT,
+                    "criterion": {**or_null(TEXT), "description": "null: the whole test"},
+                    "until": {**COUNT, "description": "milliseconds since 1970"},
+                    "reason": TEXT,
+                    "runs": COUNT,
+                    "not_passed": {**COUNT, "description": "runs that it kept from counting as not passed"},
+                }
+            ),
+            "what did not gate",
+        ),
         "runs": array(record(RUN)),
         "causes": array(CAUSE, "of the failures, worst first; those that are gone last"),
     },
-    optional=("baseline",),
+    optional=("baseline", "quarantine"),
 )
 SHOWN_RUN = record({"version": {"const": 1}, **RUN, "transcript": TRANSCRIPT})
 

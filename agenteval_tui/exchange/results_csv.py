@@ -6,6 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from agenteval_tui.exchange.quarantined import not_gating
 from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.history.rows import ExecutionRow
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",
     "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
+    "quarantine",
 )  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -27,7 +29,9 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for row in store.runs_of_execution(execution.id):
+    rows = store.runs_of_execution(execution.id)
+    held = not_gating(store, rows)
+    for row in rows:
         answer = store.transcript(row.id).final_output
         texts = [row.suite_name, row.test_id, row.test_name, row.variation]
         writer.writerow(
@@ -35,6 +39,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
                 execution.id, row.id, *map(_cell, texts), row.row, row.repetition, _cell(row.agent), row.status,
                 _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
                 _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
+                _cell(held.of_run(row)),
             ]
         )  # fmt: skip
     return out.getvalue()

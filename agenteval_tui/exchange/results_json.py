@@ -22,14 +22,17 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
     """The execution with all its runs in the order of the plan, as JSON data.
 
     `{"version", "execution", "title", "suite", "status", "started", "finished", "summary", "runs": [...],
-    "causes": [...]}`; with a `baseline` where its tests have one. Times are ISO 8601 in UTC; null where there is none.
+    "causes": [...]}`; with a `baseline` where its tests have one, with `quarantine` where something does not
+    gate. Times are ISO 8601 in UTC; null where there is none.
     """
     from agenteval_tui.analysis.regressions import against_baseline
     from agenteval_tui.exchange.cause_json import cause_of_execution, group_data
     from agenteval_tui.exchange.comparison_json import against_document
+    from agenteval_tui.exchange.quarantined import not_gating
 
     rows = store.runs_of_execution(execution.id)
     against = against_baseline(store, execution)
+    held = not_gating(store, rows)
     causes, decided = cause_of_execution(store, execution.id)
     return {
         "version": VERSION,
@@ -43,6 +46,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
         "finished": iso(execution.finished_ms),
         "summary": summary(execution, rows),
         **({"baseline": against_document(against)} if against is not None else {}),
+        **({"quarantine": held.to_json()} if held else {}),
         "runs": [run_document(store, row) for row in rows],
         "causes": [group_data(one, decided.get(one.cause.signature)) for one in causes.groups],
     }

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.history.blobs import clean
@@ -47,6 +48,11 @@ class Quarantine:
     def key(self) -> tuple[str, str, str]:
         """What it is about: the suite's key, the test's id, the criterion's name ("": the whole test)."""
         return self.suite_key, self.test_id, self.criterion
+
+    @property
+    def last_day(self) -> str:
+        """The last day on which it holds, `2026-12-06`: one that ends at midnight ends on the day before."""
+        return datetime.fromtimestamp((self.until_ms - 1) / 1000).strftime("%Y-%m-%d")
 
     def holds(self, at_ms: int) -> bool:
         """Whether it is in force at that time. Nothing holds at its very end."""
@@ -153,8 +159,6 @@ def end(store: Store, suite_key: str, test_id: str, criterion: str = "") -> Futu
 
 def default_until(at_ms: int | None = None) -> int:
     """When a quarantine ends that begins at this time (None: now) where nobody says: with its day in two weeks."""
-    from datetime import datetime, time, timedelta
-
     day = datetime.fromtimestamp((now_ms() if at_ms is None else at_ms) / 1000).date()
     return round(datetime.combine(day + timedelta(days=DEFAULT_DAYS + 1), time.min).timestamp() * 1000)
 
