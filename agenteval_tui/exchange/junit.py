@@ -12,6 +12,7 @@ from agenteval_tui.analysis.regressions import Against, against_baseline, said_o
 from agenteval_tui.exchange.cause_json import cause_of_execution, properties_of
 from agenteval_tui.exchange.explanation import as_text, missed_of
 from agenteval_tui.exchange.quarantined import NotGating, not_gating
+from agenteval_tui.exchange.report_figures import in_comment
 from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable
@@ -33,7 +34,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     suites: dict[str, list[RunRow]] = {}
     for row in store.runs_of_execution(execution.id):
         suites.setdefault(row.suite_name, []).append(row)
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {execution.id} -->"]
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {in_comment(execution.id)} -->"]
     every = [row for rows in suites.values() for row in rows]
     held = not_gating(store, every)
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every, held)}>")

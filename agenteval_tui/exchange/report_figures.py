@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -320,3 +321,11 @@ def left_out(failures: Sequence[Sequence[RunRow]], most: int) -> str:
     """How many runs are behind the first `most` failures; "" for none."""
     left = sum(len(alike) for alike in failures[most:])
     return f"{counted(left, 'more run')} that did not pass: not listed here." if left else ""
+
+
+def in_comment(id: str) -> str:
+    """An id for a comment or a line of code: letters, digits, `.`, `_` and single dashes, as all ids of ours are.
+
+    A history that somebody else made may say anything is one.
+    """
+    return re.sub("-(?=-)|[^0-9A-Za-z._-]", "_", id)

@@ -158,7 +158,8 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     where += (f" #{row.row}" if row.row else "") + f", repetition {row.repetition}, agent {row.agent}"
     state = _CLASSES.get(row.status, "dim")
     yield "<section>"
-    yield f'<h3><span class="{state}">{_SIGNS.get(row.status, "·")}</span> {_line(row.test_name)}: {row.status}</h3>'
+    said = _line(f"{row.test_name}: {row.status}")
+    yield f'<h3><span class="{state}">{_SIGNS.get(row.status, "·")}</span> {said}</h3>'
     yield f'<p class="dim">{_line(where)}</p>'
     if many:
         yield f"<p>{_line(many)}</p>"

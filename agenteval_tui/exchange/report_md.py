@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.exchange.cause_json import cause_of_execution, causes_md
 from agenteval_tui.exchange.explanation import as_markdown, missed_of
-from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
+from agenteval_tui.exchange.report_figures import (
+    ReportFigures,
+    in_comment,
+    left_out,
+    repetitions,
+    report_figures,
+    seconds,
+    share,
+)
 from agenteval_tui.grading.explain import escape_markdown
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import one_line
@@ -30,7 +38,7 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
     """
     figures = report_figures(store, execution)
     lines = [
-        f"{MARK}: execution {one_line(execution.id)} -->",
+        f"{MARK}: execution {in_comment(execution.id)} -->",
         f"## Evaluation report: {_text(execution.title)}",
         "",
         f"**Date:** {figures.date}  ",
@@ -49,7 +57,7 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         "",
         escape_markdown(one_line(figures.conclusion, LONGEST_CONCLUSION)),
         "",
-        f"`agenteval show {one_line(execution.id[:10])}` shows every run.",
+        f"`agenteval show {in_comment(execution.id[:10])}` shows every run.",
         "",
     ]
     return "\n".join(lines)
@@ -119,8 +127,8 @@ def _failure(store: Store, row: RunRow, many: str) -> str:
         return whole
     # Cut at a line: half a code span would let what follows be markup.
     end = whole.rfind("\n", 0, LONGEST_FAILURE)
-    kept = whole[:end].rstrip() if end > 0 else f"#### {_text(row.test_name)}: {row.status}"
-    return f"{kept}\n- …\n\n`agenteval why {one_line(row.id)}`"
+    kept = whole[:end].rstrip() if end > 0 else f"#### {_text(row.test_name)}: {_text(row.status)}"
+    return f"{kept}\n- …\n\n`agenteval why {in_comment(row.id)}`"
 
 
 def _text(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.exchange.quarantined import not_gating
 from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.history.rows import ExecutionRow
+from agenteval_tui.text.display import displayable
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -18,13 +19,15 @@ COLUMNS = (
     "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
     "quarantine",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# What makes a cell a formula; the wide ones do it where such letters are written.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def results_csv(store: Store, execution: ExecutionRow) -> str:
     """The table as text, lines ended as RFC 4180 has them.
 
-    A text that a spreadsheet would take for a formula gets a leading apostrophe: an agent's answer is data.
+    A text that a spreadsheet would take for a formula gets a leading apostrophe: an agent's answer is data. Controls
+    are shown as pictures, as on a screen: files are printed in terminals, too. (JSON has every text as it came.)
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -36,7 +39,8 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
         texts = [row.suite_name, row.test_id, row.test_name, row.variation]
         writer.writerow(
             [
-                execution.id, row.id, *map(_cell, texts), row.row, row.repetition, _cell(row.agent), row.status,
+                _cell(execution.id), _cell(row.id), *map(_cell, texts), row.row, row.repetition, _cell(row.agent),
+                _cell(row.status),
                 _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
                 _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
                 _cell(held.of_run(row)),
@@ -46,7 +50,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
 
 
 def _cell(text: str) -> str:
-    text = text.replace("\0", "\ufffd")
+    text = displayable(text)
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

@@ -57,7 +57,7 @@ def crafted(tmp_path: Path) -> Callable[..., Path]:
         ),
         (["DROP TABLE labels"], "has no table labels"),
         (["DROP TABLE search", "CREATE VIRTUAL TABLE search USING fts5 (prompt, answer, tools)"], "table search"),
-        (["DROP TABLE tasks", "CREATE TABLE tasks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, data BLOB NOT NULL AS (1))"],
+        (["DROP TABLE tasks", "CREATE TABLE tasks (id INTEGER PRIMARY KEY, hash BLOB NOT NULL, data AS (1))"],
          "tasks"),
         (["UPDATE executions SET started_ms = 'soon'"], r"executions\.started_ms"),
         (["UPDATE executions SET started_ms = 9e18"], r"executions\.started_ms"),
