@@ -102,7 +102,10 @@ def application(serving: Serving) -> web.Application:
         elif request.path.endswith("/ws") and not origin:
             response = _refusal(403, "Refused: a page says where it comes from.")
         else:
-            response = await handler(request)
+            try:
+                response = await handler(request)
+            except web.HTTPException as error:
+                response = _refusal(error.status, error.reason)
         if not response.prepared:
             response.headers.update(_HEADERS)
             response.headers["Cache-Control"] = "no-store"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import http.client
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pyte
@@ -114,8 +116,40 @@ def test_others_are_refused_and_the_page_loads_nothing_from_elsewhere(served: st
             "Sec-WebSocket-Version": "13",
             "Sec-WebSocket-Key": base64.b64encode(b"0" * 16).decode(),
         }
-        for origin in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+        rebound = {"Host": "rebound.example", "Origin": "http://rebound.example"}
+        for origin in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}, rebound):
             assert client.get(served + "ws", headers={**upgrade, **origin}).status_code == 403
+
+
+def test_no_path_leads_out_and_no_answer_tells_the_secret(served: str) -> None:
+    parts = urlsplit(served)
+    assert len(parts.path.strip("/")) >= 24, "too long to be guessed"
+    for path in (
+        "static/../../server.py",
+        "static/%2e%2e/%2e%2e/server.py",
+        "static/..%2f..%2fserver.py",
+        "static//etc/passwd",
+        "static/%2fetc%2fpasswd",
+        "static/js/..%5c..%5cserver.py",
+        "static/%00",
+        "page/%2e%2e%2fserve.py",
+        "page/index.html",
+        "download/../ws",
+        "download/nothing",
+        "nowhere",
+    ):
+        # Paths as they are: a client would put them in order first.
+        connection = http.client.HTTPConnection(parts.netloc)
+        connection.request("GET", parts.path + path)
+        answer = connection.getresponse()
+        said = answer.read()
+        assert answer.status in (403, 404), path
+        assert b"import" not in said
+        assert b"root:" not in said
+        assert parts.path.strip("/").encode() not in said
+        assert answer.headers["Referrer-Policy"] == "no-referrer", "no other site is told the address"
+        assert answer.headers["Cache-Control"] == "no-store"
+        connection.close()
 
 
 class Page:
