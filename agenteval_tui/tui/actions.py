@@ -6,6 +6,7 @@ names these ids.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from textual.binding import Binding
@@ -44,6 +45,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("back", "app.back", "escape", "back", "Go back to where you came from"),
     Action("help", "app.help", "question_mark,f1", "help", "Show the keys of where you are", footer=90),
     Action("palette", "app.command_palette", "ctrl+p", "commands", "Find any command by name"),
+    Action("palette.quick", "app.command_palette", "colon", "commands", "The same, where no text is typed"),
     Action("jump", "app.jump", "ctrl+o", "jump", "Jump: letters appear on what can be seen; type one to go there"),
     Action("jump.quick", "app.jump", "semicolon", "jump", "The same, where no text is typed"),
     Action("notice.go", "app.visit_notice", "ctrl+g", "go there", "Go to what the last notification was about"),
@@ -91,10 +93,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("edit.pane", "next_pane", "ctrl+n", "pane", "Between tests, test and criteria", "edit", 7),
     Action("edit.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem in the config", "edit"),
     Action("edit.explain", "explain", "f3", "what is this", "What the word at the config's cursor means", "edit"),
-    Action("edit.run", "on_a_run", "f9", "on a run", "The run that is looked at in Inspect, with this edit", "edit"),
-    Action("edit.next_run", "step_run(1)", "alt+n,right_square_bracket", "older run", "Judge an older run", "edit"),
-    Action("edit.previous_run", "step_run(-1)", "alt+p,left_square_bracket", "newer run", "Judge a newer run", "edit"),
-    Action("edit.flips", "flips", "f10", "flips", "List the stored runs that the edit would flip", "edit"),
+    Action("edit.start", "run_test", "r,ctrl+t", "run", "Run the test as it is saved, and watch it", "edit"),
+    Action("edit.run", "on_a_run", "f10,i", "on a run", "The run that is looked at in Inspect, with this edit", "edit"),
+    Action("edit.next_run", "step_run(1)", "right_square_bracket,alt+n", "older run", "Judge an older run", "edit"),
+    Action("edit.previous_run", "step_run(-1)", "left_square_bracket,alt+p", "newer run", "Judge a newer run", "edit"),
+    Action("edit.flips", "flips", "f9", "flips", "List the stored runs that the edit would flip", "edit"),
     Action("edit.relax_now", "relax_now", "A", "smallest edit", "Put the smallest passing edit in place", "edit"),
     Action("edit.relax", "relax", "f7", "smallest edits", "The smallest edits under which the run passes", "edit"),
     Action("edit.filter", "filter", "slash", "filter", "Filter the tests by id or name", "edit"),
@@ -160,6 +163,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.export", "export", "X", "export", "Export the run: Markdown, JSON, OpenAI, OTLP", "inspect"),
     Action("inspect.relax_now", "relax_now", "A", "smallest edit", "Put the smallest passing edit in place", "inspect"),
     Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
+    Action("inspect.run", "run_again", "r,ctrl+t", "run again", "Run the test as it is saved, and watch it", "inspect"),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
     Action(
         "inspect.relax", "relax", "f7", "smallest edits", "The smallest edits under which this run passes", "inspect"
@@ -329,6 +333,7 @@ _KEY_WORDS = {
     "equals_sign": "=",
     "semicolon": ";",
     "exclamation_mark": "!",
+    "colon": ":",
     "minus": "-",
     "escape": "esc",
     "space": "space",
@@ -340,6 +345,12 @@ _KEY_WORDS = {
 
 
 def key_word(keys: str) -> str:
+def named_keys(scope: str, names: Iterable[str], keymap: dict[str, str]) -> list[tuple[str, str, str]]:
+    """(key, label, method) of some actions of a scope, for a last line that follows what a person does."""
+    found = [BY_ID[f"{scope}.{name}"] for name in names]
+    return [(key_word(keymap.get(a.id, a.keys)), a.label, a.method) for a in found]
+
+
     """The first of a binding's keys as a person reads it: "/", "^s", "esc"."""
     first = keys.split(",")[0]
     if first.startswith("ctrl+") and first not in _KEY_WORDS:

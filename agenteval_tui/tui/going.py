@@ -163,11 +163,14 @@ class Going(Outside):
         screen: DivergenceScreen = self.get_screen("branches")  # type: ignore[assignment]
         screen.open(run_id)
 
-    def edit_test(self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None) -> None:
-        """Open a test in the Editor; `starter`: with this criterion added, as an edit that is not saved yet."""
+    def edit_test(
+        self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None, run: str = ""
+    ) -> None:
+        """Open a test in the Editor; `starter`: with this criterion added, as an edit that is not saved yet; `run`: the
+        recorded run that it is judged on first."""
         self.go("editor")
         screen: EditorScreen = self.get_screen("editor")  # type: ignore[assignment]
-        screen.open_test(suite, test, criterion=criterion, starter=starter)
+        screen.open_test(suite, test, criterion=criterion, starter=starter, run=run)
 
     def new_test(self, loaded: LoadedSuite) -> None:
         """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""

@@ -86,9 +86,9 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         await settle(pilot)
         shown = text_of(app)
         assert "✓ Never" in shown
-        assert "2 runs flip to passed   F10 list" in shown
-        assert "if saved 2 → passed  F10" in shown
-        await pilot.press("f10")
+        assert "2 runs flip to passed   F9 list" in shown
+        assert "if saved 2 → passed  F9" in shown
+        await pilot.press("f9")
         await until(pilot, lambda: isinstance(app.screen, FlipsScreen))
         await settle(pilot)
         await pilot.press("G", "enter")
@@ -99,7 +99,7 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         assert "run 1 of 2" in text_of(app)
         # Inspect gets the edit, unsaved as it is; and it is here again afterwards.
         edited = editor.text
-        await pilot.press("f9")
+        await pilot.press("f10")
         await until(pilot, lambda: isinstance(app.screen, InspectScreen))
         await settle(pilot)
         assert app.screen.query_one("#config", ConfigEditor).text == edited

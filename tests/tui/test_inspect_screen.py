@@ -137,7 +137,7 @@ async def test_what_people_and_judges_said_stands_beside_the_verdict(fresh: tupl
         await settle(pilot)
         await pilot.press("R")
         assert app.screen is screen
-        assert any("Nobody was asked" in note.message for note in app._notifications)
+        assert any("No judge was asked" in note.message for note in app._notifications)
 
 
 async def test_a_run_becomes_a_row_and_a_file_and_the_row_goes_again(
@@ -242,3 +242,47 @@ async def test_search_clicks_copy_and_an_edit_that_is_not_saved(fresh: tuple[Pat
         await until(pilot, lambda: isinstance(app.screen, RawJsonScreen))
         await settle(pilot)
         assert f'"run": "{runs[0]}"' in text_of(app)
+
+
+async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: tuple[Path, Path, list[str]]) -> None:
+    """One pane at a time: what another pane shows changes while it is hidden; an edit is seen; and it is run again."""
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await inspect(pilot, runs[0])
+        name = screen._criterion_name()
+        await pilot.press("tab")
+        await settle(pilot)
+        assert f"✗ {name}" in text_of(app)
+        await pilot.press("tab", "escape", "c")
+        await settle(pilot)
+        other = screen._criterion_name()
+        assert other != name
+        await pilot.press("tab")
+        await settle(pilot)
+        assert f"{other}   " in text_of(app).split("\n")[2], "the pane shows the criterion that was chosen elsewhere"
+        for words in ("short", "other"):
+            await pilot.press("shift+tab")
+            await settle(pilot)
+            screen._looked.show(lambda width, words=words: [((words, ""),)])
+            await pilot.press("tab")
+            await settle(pilot)
+            assert text_of(app).split("\n")[2].split() == [words], "a pane shows what came while it was hidden"
+        await pilot.press("shift+tab", "C", "A")
+        await until(pilot, lambda: screen._edited)
+        await settle(pilot)
+        shown = text_of(app)
+        assert "[config_uxon ○]" in shown, "what was put into the editor is to be seen, and that it is not saved"
+        assert "flip to passed   F9 list" in shown
+        await pilot.press("ctrl+t")
+        assert any("^s saves it, then ^t runs order-status" in note.message for note in app._notifications)
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: not screen._edited)
+        await settle(pilot)
+        assert any("^t runs the test again" in note.message for note in app._notifications)
+        assert "^t run again" in text_of(app).split("\n")[-1]
+        started: list[tuple[object, ...]] = []
+        app.start_run = lambda paths, options: started.append((*paths, options.tests))  # type: ignore[method-assign]
+        await pilot.press("ctrl+t", "escape", "r")
+        file = suites / "support.suite.yaml"
+        assert started == [(file, (f"{file}::order-status",))] * 2

@@ -10,7 +10,7 @@ from agenteval_tui.analysis.run_facts import disagrees
 from agenteval_tui.grading.explain import own_reason
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
+from agenteval_tui.tui.lines import Cell, Line, fit, right, spread, width_of
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.label_agreement import WARNING
 from agenteval_tui.tui.presenters.label_lines import label_words
@@ -140,7 +140,11 @@ def _verdict(result: CriterionResult, width: int) -> list[Line]:
         head = (*head, ("  negated", "dim"))
     tail: list[Cell] = [(f" {word(result.outcome)}", token(result.outcome))]
     if result.score is not None:
-        tail += [(f" {result.score:.2f}", "bold"), (f"  rating {result.rating}", "dim")]
+        tail.append((f" {result.score:.2f}", "bold"))
+        rating: Cell = (f"  rating {result.rating}", "dim")
+        # The name says which criterion this is; each metric says its rating below.
+        if width_of((*head, *tail, rating)) <= width:
+            tail.append(rating)
     return [spread(head, tail, width)]
 
 

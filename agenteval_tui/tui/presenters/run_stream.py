@@ -144,7 +144,7 @@ def _part(part: StreamPart, width: int) -> list[Line]:
         )
         lines += result[:RESULT_LINES]
         if len(result) > RESULT_LINES:
-            lines.append(((" " * LABEL, ""), (f"… {len(result) - RESULT_LINES} more lines", "dim")))
+            lines.append(((" " * LABEL, ""), (f"… {count(len(result) - RESULT_LINES, 'more line')}", "dim")))
     return lines
 
 

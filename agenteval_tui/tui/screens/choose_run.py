@@ -85,10 +85,16 @@ class ChooseRunScreen(ModalScreen[str]):
         with Vertical(id="sheet"):
             yield LineBlock(self._head, id="head")
             yield VirtualList(_Rows(self._run, self._others), id="runs")
+            yield LineBlock(self._foot, id="foot")
 
     def _head(self, width: int) -> list[Line]:
         name = one_line(self._run.test_id, 60)
         return [fit(((f"Compare run {self._run.repetition} of {name} with", "bold"),), width), ()]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        keys = (("enter", "bold accent"), (" compare with it   ", ""), ("esc", "bold accent"), (" close", ""))
+        return [fit(keys, width)]
 
     def on_mount(self) -> None:
         self.query_one("#runs", VirtualList).focus()

@@ -40,10 +40,12 @@ def delete_question(tests: Sequence[str], file: str) -> QuestionScreen:
     words = (
         f"They are taken out of {one_line(file)}, with their comments: {', '.join(tests)}. "
         "Their runs stay in the history."
+        if len(tests) > 1
+        else f"It is taken out of {one_line(file)}, with its comments. Its runs stay in the history."
     )
 
     def lines(width: int) -> list[Line]:
-        return paragraph(words.replace("They are", "It is", 1) if len(tests) == 1 else words, width)
+        return paragraph(words, width)
 
     return QuestionScreen(said, lines, [("y", "yes", "delete")], leave="keep")
 

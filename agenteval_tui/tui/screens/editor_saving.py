@@ -11,6 +11,7 @@ from agenteval_tui.tui.presenters.test_form import read_form
 from agenteval_tui.tui.screens.editor_docs import Doc
 from agenteval_tui.tui.screens.editor_tests import EditorTests
 from agenteval_tui.tui.screens.file_changes import change_files
+from agenteval_tui.tui.screens.run_again import again_key, run_again
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.edit_test import TestEdit
@@ -34,6 +35,12 @@ class EditorSaving(EditorTests):
             self.agenteval.say_error(AgentevalError(f"{field} can't be read: {why}", mend="mend it, then save again"))
             return
         self._save(doc, doc.loaded, edit)
+
+    def action_run_test(self) -> None:
+        """The test that is open, as it is saved."""
+        doc = self._doc
+        if doc is not None:
+            run_again(self, doc.loaded, doc.test_id, edited=bool(doc.edited))
 
     def _save(self, doc: Doc, loaded: LoadedSuite, edit: TestEdit) -> None:
         session = self.agenteval.session
@@ -67,7 +74,7 @@ class EditorSaving(EditorTests):
         if self._doc is doc:
             self._doc = again
         line = saved.line_of(new_id)
-        self.agenteval.say(f"Saved {saved.path.name}:{line}. 1 then r runs the test.")
+        self.agenteval.say(f"Saved {saved.path.name}:{line}. {again_key(self)} runs the test.")
         if new_id != doc.test_id:
             self.agenteval.say("The history knows the test's earlier runs by its old id.", severity="warning")
         self.reload()

@@ -27,9 +27,14 @@ class EditorTests(EditorCriteria):
     """Reads the suites, opens a test of them, and offers what was not saved."""
 
     _restored = ""  # the test that the last start left open
+    _first_run = ""  # the run to judge in the test that is wanted
 
-    def open_test(self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None) -> None:
-        """Open a test; `criterion` names the one to choose; `starter`: add this one, as an edit to be saved."""
+    def open_test(
+        self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None, run: str = ""
+    ) -> None:
+        """Open a test; `criterion` names the one to choose; `starter`: add this one, as an edit to be saved; `run`: the
+        recorded run to judge (else the newest)."""
+        self._first_run = run
         self._wanted = (suite, test, criterion, starter)
         if self._overview is not None:
             self.reload()
@@ -74,6 +79,7 @@ class EditorTests(EditorCriteria):
         if wanted is None and self._doc is not None:
             self._open(self._doc.loaded.key, self._doc.test_id, focus=False)
         elif wanted is not None:
+            self._run_wanted, self._first_run = self._first_run, ""
             self._open(wanted[0], wanted[1], criterion=wanted[2], starter=wanted[3])
         elif self._kept:
             first = next(iter(self._kept.values()))

@@ -54,12 +54,18 @@ class FlipsScreen(ModalScreen[str]):
                 id="head",
             )
             yield VirtualList(_FlipRows(self._flips), id="flips")
+            yield LineBlock(self._foot, id="foot")
 
     def _head(self, width: int) -> list[Line]:
         head: list[Cell] = [(f"{count(self._total, 'run')} would flip: now → with this edit", "bold")]
         if self._total > len(self._flips):
             head.append((f"   the first {len(self._flips)}", "dim"))
         return [fit(head, width), ()]
+
+    @staticmethod
+    def _foot(width: int) -> list[Line]:
+        keys = (("enter", "bold accent"), (" open this run   ", ""), ("esc", "bold accent"), (" close", ""))
+        return [fit(keys, width)]
 
     def on_mount(self) -> None:
         self.query_one("#flips", VirtualList).focus()

@@ -76,6 +76,8 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
         if self._pane == "config":
             self._focus_pane("transcript")
             return True
+        if self._edited:
+            self.agenteval.say("The edit is kept, and not saved: 4 comes back to it.")
         return False
 
     def action_next_failure(self) -> None:

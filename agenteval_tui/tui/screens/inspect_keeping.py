@@ -48,7 +48,7 @@ class InspectKeeping(InspectOpening):
         if bench is None:
             return
         if not facts.replies and not facts.attempts:
-            self.agenteval.say("Nobody was asked about this run, and no attempt of it failed.")
+            self.agenteval.say("No judge was asked about this run, and no attempt of it failed.")
             return
         names = {result.criterion_hash: result.criterion for result in bench.stored}
         names |= {criterion.spec.hash: criterion.name for criterion in bench.criteria}
@@ -136,4 +136,5 @@ class InspectKeeping(InspectOpening):
             return
         first = suggestions[0].relaxation
         editor.replace_all(first.new_text)
+        self._show_edit()
         self.agenteval.say(f"In the editor: {one_line(first.title, 120)}. F7 lists others, F6 reverts, ^s saves.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.events import DescendantFocus
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.actions import BY_ID, key_word
+from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.lines import Cell, Line, spread
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.inspect_heading import facts, pane_title, run_cells, run_heading
@@ -13,9 +13,11 @@ from agenteval_tui.tui.presenters.label_agreement import against_labels
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import indented
 from agenteval_tui.tui.screens.inspect_base import InspectBase
+from agenteval_tui.tui.screens.run_again import again_key
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 PANES = ("transcript", "looked", "config")
+EDITED = "○" if UNICODE else "*"
 
 
 class InspectPanes(InspectBase):
@@ -75,6 +77,8 @@ class InspectPanes(InspectBase):
         most = 3 if self.size.height < 30 else 5
         self.query_one("#problems", LineBlock).show(lambda width: problem_lines(result, diagnostics, text, width, most))
         self._retitle_pane("config-title")
+        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def _draw_impact(self) -> None:
         from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines
@@ -118,12 +122,15 @@ class InspectPanes(InspectBase):
         if bench.criteria[self._criterion].index is None:
             state = "not in a file"
         else:
-            state = ("edited ○" if UNICODE else "edited *") if self._edited else ("saved ●" if UNICODE else "saved")
+            state = f"edited {EDITED}" if self._edited else ("saved ●" if UNICODE else "saved")
         return pane_title("config_uxon", state, width, self._pane == "config")
 
     def _tab_lines(self, width: int) -> list[Line]:
         """Narrow screens show one pane at a time; this line says which."""
-        names = {"transcript": "transcript", "looked": "looked at", "config": "config_uxon"}
+        looked = "tool text" if self._show_tools else "looked at"
+        names = {"transcript": "transcript", "looked": looked, "config": "config_uxon"}
+        if self._edited:
+            names["config"] += f" {EDITED}"
         cells: list[Cell] = [(" ", "")]
         for pane in PANES:
             active = pane == self._pane
@@ -183,15 +190,22 @@ class InspectPanes(InspectBase):
     def action_edit(self) -> None:
         self._focus_pane("config")
 
+    def _show_edit(self) -> None:
+        """What was put into the editor is to be seen: where one pane is shown at a time, go to it."""
+        if self.has_class("narrow"):
+            self._focus_pane("config")
+
     def keys(self) -> list[tuple[str, str, str]]:
         if self._pane == "transcript" and self._found:
             hits = (("n", "next hit", ""), ("N", "hit before", ""), ("/", "other words", "search"))
             return [*hits, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
         if self._pane != "config":
-            return super().keys()
-        editing = (("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert"))
-        shown = [
-            (key_word(self.agenteval.keymap.get(f"inspect.{name}", BY_ID[f"inspect.{name}"].keys)), label, "")
-            for name, label in editing
-        ]
-        return [*shown[:2], ("esc", "leave", ""), *shown[2:], ("^z", "undo", ""), ("F1", "help", "app.help")]
+            footer, tools = super().keys(), "looked at" if self._show_tools else "tool text"
+            return [(key, tools if do == "tool_text" else word, do) for key, word, do in footer]
+        named = [("relax", "smallest edits"), ("explain", "what is this")]
+        if self._edited:
+            named = [("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert")]
+        shown = [(key_of(f"inspect.{name}", self.agenteval.keymap), label, "") for name, label in named]
+        last = ("^z", "undo", "") if self._edited else ("^space", "complete", "")
+        again = [] if self._edited else [(again_key(self), "run again", "run_again")]
+        return [*again, *shown[:2], ("esc", "leave", ""), *shown[2:], last, ("F1", "help", "app.help")]

@@ -10,6 +10,7 @@ from agenteval_tui.analysis.neighbours import known_runs
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.inspect_edits import Saving, index_in
 from agenteval_tui.tui.screens.inspect_opening import InspectOpening
+from agenteval_tui.tui.screens.run_again import again_key, run_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,7 @@ class InspectSaving(InspectOpening):
         def chosen(text: str | None) -> None:
             if text:
                 editor.replace_all(text)
+                self._show_edit()
 
         self.app.push_screen(RelaxScreen(bench, self._criterion, editor.text, self._alone), chosen)
 
@@ -54,6 +56,13 @@ class InspectSaving(InspectOpening):
         if bench is None or not self._edited:
             return
         self._editor.replace_all(self._saved_text)
+
+    def action_run_again(self) -> None:
+        """The test of the open run, with what was saved: what an edit affects."""
+        bench = self._bench
+        if bench is not None:
+            of = (bench.run.suite_key, bench.run.test_id)
+            run_again(self, bench.loaded, bench.run.test_id, edited=any(key[:2] == of for key in self._drafts))
 
     def action_save(self) -> None:
         bench = self._bench
@@ -103,7 +112,7 @@ class InspectSaving(InspectOpening):
                 del self._drafts[saving.key]
                 self._kept.keep(saving.key, None)
         line = loaded.line_of(bench.run.test_id, saving.index)
-        self.agenteval.say(f"Saved {loaded.path.name}:{line}. 1 then r runs the test again.")
+        self.agenteval.say(f"Saved {loaded.path.name}:{line}. {again_key(self)} runs the test again.")
         if self._bench is bench:
             self._saved_text = saving.text
             self.open_run(bench.run.id, criterion=self._criterion_name(), edit=self._pane == "config")

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
+from agenteval_tui.text.commands import command_line
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.screens.inspect_search import InspectSearch
+from agenteval_tui.tui.widgets.line_block import LineBlock
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.starters import Starter
@@ -46,6 +48,8 @@ class InspectTranscript(InspectSearch):
         self._show_tools = not self._show_tools
         self._draw_looked(keep_place=False)
         self._retitle_pane("looked-title")
+        for line, lines in (("#tabs", self._tab_lines), ("#keys", self._key_lines)):
+            self.query_one(line, LineBlock).show(lines)
         if self.has_class("narrow"):
             self._focus_pane("looked")
 
@@ -53,8 +57,8 @@ class InspectTranscript(InspectSearch):
         bench = self._bench
         if bench is None:
             return
-        address = f"{bench.run.id}/{self._criterion_name()}"
-        self.app.copy_to_clipboard(one_line(address))
+        address = command_line(f"{bench.run.id}/{self._criterion_name()}")
+        self.app.copy_to_clipboard(address)
         self.agenteval.say(f"Copied {one_line(address)}; agenteval open takes it back here.")
 
     # New criteria
@@ -81,4 +85,4 @@ class InspectTranscript(InspectSearch):
         elif bench.loaded is None:
             self.agenteval.say("This test stands in no suite file, so it can't get a criterion.", severity="warning")
         else:
-            self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter)
+            self.agenteval.edit_test(bench.run.suite_key, bench.run.test_id, starter=starter, run=bench.run.id)

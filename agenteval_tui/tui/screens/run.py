@@ -15,7 +15,7 @@ from textual.timer import Timer
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
@@ -353,13 +353,11 @@ class RunScreen(FrameScreen):
             return [("1", "suites", "app.go('suites')"), ("5", "history", "app.go('history')"), *keys[-1:]]
         if self._watching:
             return keys
-        over = ("pause", "cancel", "more", "less", "follow", "detach")
-        keys = [key for key in keys if key[2] not in over]
-        keys[1:1] = [("l", "next run", "next_cell"), ("n", "next failure", "next_failure")]
-        if self._resumable:
-            keys[:0] = [("R", "resume", "resume")]
-        keys[-1:-1] = [("1", "suites", "app.go('suites')")]
-        return keys
+        named = ["resume"] if self._resumable else []
+        named += ["next_failure", "inspect", "causes", "compare"] if self._view.failures else ["inspect", "compare"]
+        named += ["errors"] if self._view.count("error") else []
+        named += ["next_cell"]
+        return [*named_keys("run", named, self.agenteval.keymap), ("1", "suites", "app.go('suites')"), *keys[-1:]]
 
     # What a person does
 

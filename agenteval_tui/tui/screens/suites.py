@@ -27,10 +27,12 @@ class SuitesScreen(SuitesRuns):
 
     def action_new_test(self) -> None:
         node = self._node
-        if node is None:
+        if node is not None:
+            self.agenteval.new_test(node.suite.loaded)
+        elif self._tree is not None and self._tree.query:
+            self.agenteval.say("No suite is shown to write a test to: esc clears the filter.")
+        else:
             self.agenteval.say("There is no suite to write a test to: `agenteval init` makes one.")
-            return
-        self.agenteval.new_test(node.suite.loaded)
 
     def action_duplicate(self) -> None:
         session = self.agenteval.session

@@ -176,8 +176,7 @@ class SuitesRuns(SuitesTree):
             tree.marked ^= {key_of(node)}
             self._mark_from = key_of(node)
             view.action_cursor_down()
-        view.refresh_rows()
-        self.retitle()
+        self._show_marks()
 
     def action_mark_range(self) -> None:
         """All tests between the one that was marked last and the cursor."""
@@ -192,14 +191,12 @@ class SuitesRuns(SuitesTree):
         first, last = sorted((shown.index(self._mark_from), shown.index(here)))
         tree.marked |= set(shown[first : last + 1])
         self._mark_from = here
-        self.query_one("#tree", VirtualList).refresh_rows()
-        self.retitle()
+        self._show_marks()
 
     def action_unmark(self) -> None:
         if self._tree is not None and self._tree.marked:
             self._tree.marked.clear()
-            self.query_one("#tree", VirtualList).refresh_rows()
-            self.retitle()
+            self._show_marks()
 
 
 _BAD = ("failed", "error", "flaky")

@@ -14,6 +14,7 @@ from textual.widgets import Input
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import named_keys
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
@@ -251,6 +252,33 @@ class SuitesTree(FrameScreen):
             left = (*left, (("  " if left else "") + f"{len(self._tree.marked)} marked", "accent"))
         return left, ((" · ".join(facts), "dim"),)
 
+    def keys(self) -> list[tuple[str, str, str]]:
+        """What can be done with what is marked, else with what the cursor stands on."""
+        tree, node, narrow = self._tree, self._node, self.has_class("narrow")
+        last = super().keys()[-1:]
+        if tree is None or node is None:
+            return [*named_keys("suites", ("run", "run_shown", "filter", "new"), self.agenteval.keymap), *last]
+        if tree.marked:
+            names = ["run", "duplicate", "delete", "tag", "mark", "mark_range", "unmark"]
+        elif node.test is None:
+            names = ["run", "run_shown", "run_failed", "plan", "filter", "new", "causes"]
+        elif test_key(node) in self._runs and not self._runs[test_key(node)]:
+            names = ["run", "run_shown", "plan", "edit_test", "filter", "new"]
+        else:
+            names = ["run", "run_failed", "inspect", "edit", "causes", "compare", "filter"]
+        if narrow:
+            # The details are behind the list: only this key shows them.
+            names = [*names[:3], "pane", *names[3:6]]
+        keys = named_keys("suites", names, self.agenteval.keymap)
+        if node.test is None and not tree.marked:
+            keys.insert(2, ("enter", "close" if tree.is_open(node) else "open", "inspect"))
+        if self.has_class("show-detail"):
+            keys = [(key, "list" if do == "next_pane" else word, do) for key, word, do in keys]
+        return [*keys[:7], *last]
+
+    def _rekey(self) -> None:
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
     @property
     def _node(self) -> Node | None:
         view = self.query_one("#tree", VirtualList)
@@ -296,6 +324,7 @@ class SuitesTree(FrameScreen):
             self._draw_detail(current, rows)
 
     def _draw_detail(self, node: Node | None, runs: Sequence[RunRow]) -> None:
+        self._rekey()
         from agenteval_tui.tui.presenters.suite_detail import detail
 
         at = now_ms()
@@ -325,6 +354,7 @@ class SuitesTree(FrameScreen):
             return
         change(tree, node)
         self.query_one("#tree", VirtualList).set_source(tree, keep_key=node.key)
+        self._rekey()
 
     def action_sort(self) -> None:
         """Worst first, or as in the files."""
@@ -346,12 +376,14 @@ class SuitesTree(FrameScreen):
         (detail if tree.has_focus else tree).focus()
         if self.has_class("narrow"):
             self.set_class(detail.has_focus or not self.has_class("show-detail"), "show-detail")
+        self._rekey()
 
     def step_back(self) -> bool:
         box = self.query_one("#filter", Input)
         if self.has_class("show-detail"):
             self.remove_class("show-detail")
             self.query_one("#tree", VirtualList).focus()
+            self._rekey()
             return True
         if box.display:
             box.value = ""
@@ -360,9 +392,14 @@ class SuitesTree(FrameScreen):
             return True
         if self._tree is not None and self._tree.marked:
             self._tree.marked.clear()
-            self.query_one("#tree", VirtualList).refresh_rows()
-            self.retitle()
+            self._show_marks()
         return True
+
+    def _show_marks(self) -> None:
+        """Which tests are marked, how many, and what can be done with them."""
+        self.query_one("#tree", VirtualList).refresh_rows()
+        self.retitle()
+        self._rekey()
 
     def action_filter(self) -> None:
         box = self.query_one("#filter", Input)

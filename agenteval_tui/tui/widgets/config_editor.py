@@ -146,13 +146,19 @@ class ConfigEditor(QuietTextArea):
         self.refresh()
 
     def replace_all(self, text: str) -> None:
-        """Put `text` in place of everything, as an edit that can be undone; only what differs is replaced."""
+        """Put `text` in place of everything, as an edit that can be undone; only what differs is replaced.
+
+        The cursor goes to where it differs, and of a long line as much as can be is seen from its start on.
+        """
         old = self.text
         if old == text:
             return
         start = _alike(old, text)
         end = _alike(old[start:][::-1], text[start:][::-1])
         self._edit_range(start, len(old) - end, text[start : len(text) - end])
+        self.scroll_to(x=0, animate=False)
+        self._refreshed()
+        self.move_cursor(self._lines.place(start))
 
     def apply_fix(self, fix: Fix) -> None:
         """Make the edits of a fix, as one step of undo; the cursor goes behind the last of them."""

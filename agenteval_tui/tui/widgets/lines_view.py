@@ -59,6 +59,9 @@ class LinesView(ScrollView, can_focus=True):
         self._make = make
         if self._content_width() > 0:
             self._rebuild(keep_place)
+        else:
+            # Hidden: when it is seen again it may be as wide as before, and has something else to show.
+            self._width = -1
 
     def show_row(self, row: int) -> None:
         """Scroll so that `row` is in view."""
