@@ -123,7 +123,7 @@ def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed 
         if criterion.state not in ("same", "undecided") or criterion.edited:
             _criterion(out, one, criterion, found)
     if one.pair is not None and one.pair[0] != one.pair[1] and one.state in ("regression", "improvement"):
-        out.line((f"    agenteval show {one.pair[1]} --diff {one.pair[0]}", "dim"))
+        out.line((f"    agenteval show {one.pair[0]} --diff {one.pair[1]}", "dim"))
 
 
 def _criterion(out: Output, test: TestChange, one: CriterionChange, found: Attributed | None) -> None:

@@ -46,7 +46,7 @@ def test_compare_and_baselines(cli: Any, compared: Path) -> None:
     assert out.index("3 regressions\n✗ greeting") < out.index("1 improvement\n✓ customers-germany")
     assert "who changed it: judge noise" in out
     assert "first divergence: step 1: it called search_docs, now it answers at once" in out
-    assert "show NEW-refund-policy-0-1 --diff OLD-refund-policy-0-1" in out
+    assert "show OLD-refund-policy-0-1 --diff NEW-refund-policy-0-1" in out
     document = cli("compare", "--json").json("compare")
     tests = {one["test"]: one for one in document["tests"]}
     assert tests["customers-germany"]["attribution"]["who"] == "criterion"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import (
@@ -11,7 +11,6 @@ from agenteval_tui.analysis.comparison_model import (
     Measure,
     MetricChange,
     Overall,
-    Side,
     Tally,
 )
 from agenteval_tui.analysis.comparison_words import (
@@ -26,7 +25,7 @@ from agenteval_tui.analysis.comparison_words import (
     version,
 )
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, left, pad, right, width_of
+from agenteval_tui.tui.lines import Cell, Line, cell_len, fit, left, pad, right, width_of
 from agenteval_tui.tui.presenters.compare_rows import WORDS, CompareRow
 from agenteval_tui.tui.presenters.figures import cost, date_time, duration
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph
@@ -48,21 +47,24 @@ _HINTS = {
 
 def head_lines(found: Comparison, width: int) -> list[Line]:
     """Both sides, the pass rates with interval and test, what n could have shown, and what was measured."""
-    lines: list[Line] = [fit(((" ", ""), *_side(found.a), (f"  {_TO}  ", "accent"), *_side(found.b)), width)]
-    parts = [part for part in _rate(found.overall) if part]
+    lines: list[Line] = [_sides(found, width)]
+    lines += _side_by_side([part for part in _rate(found.overall) if part], width)
+    lines += _side_by_side([[(part, "dim")] for part in _measured(found)], width)
+    lines += [fit(((" ", ""), (one_line(note, 300), "review")), width) for note in found.notes]
+    lines.append(((("─" if UNICODE else "-") * width, "rule"),))
+    return lines
+
+
+def _side_by_side(parts: Sequence[list[Cell]], width: int) -> list[Line]:
+    """Parts in a line, and what has no room there in the next: none is cut."""
+    lines: list[Line] = []
     line: list[Cell] = []
     for part in parts:
         if line and width_of(line) + 3 + width_of(part) > width:
             lines.append(fit(line, width))
             line = []
         line += [("   " if line else " ", ""), *part]
-    lines.append(fit(line, width))
-    measured = _measured(found)
-    if measured:
-        lines.append(fit(((" ", ""), (measured, "dim")), width))
-    lines += [fit(((" ", ""), (one_line(note, 300), "review")), width) for note in found.notes]
-    lines.append(((("─" if UNICODE else "-") * width, "rule"),))
-    return lines
+    return [*lines, fit(line, width)] if line else lines
 
 
 def _rate(one: Overall) -> list[list[Cell]]:
@@ -80,12 +82,20 @@ def _rate(one: Overall) -> list[list[Cell]]:
     return [first, test, [(short_power(one), "dim")]]
 
 
-def _side(side: Side) -> tuple[Cell, ...]:
-    when = date_time(side.started_ms)
-    return (one_line(side.name, 60), "bold"), (f"  {when}" if when else "", "dim")
+def _sides(found: Comparison, width: int) -> Line:
+    """Both sides. Where there is no room it is the longer name that is cut, and never a time."""
+    names = [one_line(side.name, 60) for side in (found.a, found.b)]
+    times = [f"  {when}" if (when := date_time(side.started_ms)) else "" for side in (found.a, found.b)]
+    arrow = f"  {_TO}  "
+    room = max(width - 1 - cell_len(arrow) - sum(map(cell_len, times)), 16)
+    shorter = min(cell_len(names[0]), cell_len(names[1]), room // 2)
+    first, second = (
+        fit(((name, "bold"),), room if sum(map(cell_len, names)) <= room else room - shorter) for name in names
+    )
+    return fit(((" ", ""), *first, (times[0], "dim"), (arrow, "accent"), *second, (times[1], "dim")), width)
 
 
-def _measured(found: Comparison) -> str:
+def _measured(found: Comparison) -> list[str]:
     one = found.overall
     said = []
     for name, measure, shown in (
@@ -96,7 +106,7 @@ def _measured(found: Comparison) -> str:
     ):
         if measure is not None and (text := _moved(measure, shown)):
             said.append(f"{name} {text}")
-    return "   ".join(said)
+    return said
 
 
 def _moved(measure: Measure, shown: object) -> str:
@@ -104,7 +114,7 @@ def _moved(measure: Measure, shown: object) -> str:
     was, now = shown(measure.was) or "0", shown(measure.now) or "0"
     if was == now:
         return f"{now}"
-    more = f" ({measure.difference / measure.was:+.0%})" if measure.was else ""
+    more = f" ({100 * measure.difference / measure.was:+.0f} %)" if measure.was else ""
     return f"{was} {_TO} {now}{more}"
 
 

@@ -13,6 +13,7 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Input
 
+from agenteval_tui.text.commands import command_line
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
@@ -234,6 +235,9 @@ class CompareScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Show the change in full; what is not known of it yet comes next."""
+        self.soon(self._follow)
+
+    def _follow(self) -> None:
         self._detail()
         row = self._row()
         if row is not None and row.change is not None and row.change.key not in self._known.attributed:
@@ -253,7 +257,7 @@ class CompareScreen(FrameScreen):
         return row.change
 
     def action_open(self) -> None:
-        """Both transcripts side by side: the run after on the left, as from Inspect."""
+        """Both transcripts side by side: the run before on the left, as the sides stand here."""
         change = self._change()
         if change is None:
             return
@@ -263,7 +267,7 @@ class CompareScreen(FrameScreen):
         if change.pair[0] == change.pair[1]:
             self.action_inspect()  # two versions of a criterion on the same run
             return
-        self.agenteval.show_difference(change.pair[1], change.pair[0])
+        self.agenteval.show_difference(*change.pair)
 
     def action_inspect(self) -> None:
         self._inspect(1)
@@ -363,10 +367,10 @@ class CompareScreen(FrameScreen):
         found, wanted = self._found, self._wanted
         if found is None or wanted is None:
             return
-        words = ["agenteval compare", one_line(found.a.reference), one_line(found.b.reference)]
-        words += [f"--agent {one_line(one)}" for one in wanted.agents]
-        words += [f"--variation {one_line(one)}" for one in wanted.variations]
-        command = " ".join(words)
+        words = ["agenteval", "compare", found.a.reference, found.b.reference]
+        words += [word for one in wanted.agents for word in ("--agent", one)]
+        words += [word for one in wanted.variations for word in ("--variation", one)]
+        command = command_line(*words)
         self.app.copy_to_clipboard(command)
         self.agenteval.say(f"Copied: {command}")
 

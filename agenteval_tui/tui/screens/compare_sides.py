@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from agenteval_tui.tui.screens.choose import Choice
 if TYPE_CHECKING:
     from agenteval_tui.analysis.comparison_model import Comparison
     from agenteval_tui.analysis.comparison_sides import Sides
+    from agenteval_tui.history.comparing import ComparedRun
     from agenteval_tui.history.rows import ExecutionRow
     from agenteval_tui.history.store import Store
 
@@ -30,10 +32,21 @@ def choices_of(store: Store, found: Comparison | None, side: str) -> list[Choice
         choices.append((BASELINE, "baseline", "the runs that were set as baseline of these tests"))
         if found is not None:
             for kind, names in zip(("agent", "variation"), names_of(found.b.runs), strict=True):
-                for one, other in list(permutations(names, 2))[:_PAIRS]:
+                for one, other in list(_comparable(found.b.runs, kind, names))[:_PAIRS]:
                     about = f"two {kind}s of the right execution, compared with each other"
                     choices.append((f"{kind}\x1f{one}\x1f{other}", f"{one} {_TO} {other}", about))
     return [*choices, *(_execution(row) for row in store.executions(EXECUTIONS) if row.ended)]
+
+
+def _comparable(runs: Sequence[ComparedRun], kind: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The pairs of agents (or variations) that ran a test in common, both ways round."""
+    from agenteval_tui.analysis.comparison_sides import names_of
+
+    index = ("agent", "variation").index(kind)
+    tests: dict[str, set[tuple[str, str]]] = {}
+    for run in runs:
+        tests.setdefault(names_of([run])[index][0], set()).add((run.suite_key, run.test_id))
+    return ((one, other) for one, other in permutations(names, 2) if tests[one] & tests[other])
 
 
 def _execution(row: ExecutionRow) -> Choice:

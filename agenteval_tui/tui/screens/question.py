@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.events import Key
+from textual.events import Key, Resize
 from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
@@ -20,6 +20,10 @@ MOST = 20
 """Lines that are shown at once."""
 AROUND = 8
 """Rows around them: the frame, title and answers, and some of the screen below."""
+WIDEST = 86
+"""Columns of the sheet, as question.tcss has them; at most 96 % of the screen."""
+BESIDE = 5
+"""Columns of it that are frame, padding and scroll bar."""
 
 
 class QuestionScreen(ModalScreen["str | None"]):
@@ -51,9 +55,19 @@ class QuestionScreen(ModalScreen["str | None"]):
 
     def on_mount(self) -> None:
         view = self.query_one("#lines", LinesView)
-        view.styles.height = max(min(len(self._make(80)), MOST, self.app.size.height - AROUND), 1)
+        self._fit()
         view.show(self._make)
         view.focus()
+
+    def on_resize(self, event: Resize) -> None:
+        """Another width may take other lines."""
+        self._fit()
+
+    def _fit(self) -> None:
+        width = min(WIDEST, self.app.size.width * 96 // 100) - BESIDE
+        lines = len(self._make(max(width, 10)))
+        height = max(min(lines, MOST, self.app.size.height - AROUND), 1)
+        self.query_one("#lines", LinesView).styles.height = height
 
     def on_key(self, event: Key) -> None:
         """An answer's key."""
