@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.events import Resize
 
+from agenteval_tui.text.commands import command_line
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line, pad
@@ -213,6 +214,6 @@ class DifferenceScreen(FrameScreen):
         found = self._compared
         if found is None:
             return
-        command = f"agenteval show {one_line(found.left.id)} --diff {one_line(found.right.id)}"
+        command = command_line("agenteval", "show", found.left.id, "--diff", found.right.id)
         self.app.copy_to_clipboard(command)
         self.agenteval.say(f"Copied: {command}")
