@@ -185,7 +185,9 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         (written,) = tmp_path.glob("runs-*.jsonl")
         assert len(written.read_text("utf-8").splitlines()) == 4
         # And one brought in.
-        (tmp_path / "talk.json").write_text(json.dumps([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]), "utf-8")
+        (tmp_path / "talk.json").write_text(
+            json.dumps([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]), "utf-8"
+        )
         await pilot.press("i")
         await settle(pilot)
         app.screen.query_one("#field-path", Input).value = "talk.json"
