@@ -87,7 +87,8 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """What was asked for. Series stand worst first; `runs` are all that were found, with or without a verdict."""
+    """What was asked for. Series stand worst first; `runs` are all that were found, with or without a verdict: a run
+    with two tags is in two series, and one run."""
 
     wanted: Wanted
     since_ms: int
@@ -95,11 +96,12 @@ class Trend:
     by: By
     bins: tuple[Bin, ...]
     series: tuple[Series, ...]
+    runs: int = 0
 
     @property
-    def runs(self) -> int:
-        """How many runs are in it. A run with two tags is in two series, and counts twice."""
-        return sum(one.overall.runs for one in self.series)
+    def eventful(self) -> int:
+        """In how many pieces of time anything ran."""
+        return sum(any(one.points[place] is not None for one in self.series) for place in range(len(self.bins)))
 
 
 def pick(connection: Connection, wanted: Wanted, known: Sequence[TestName] | None = None) -> Picked:
@@ -191,7 +193,8 @@ def _trend(connection: Connection, wanted: Wanted, measures: Sequence[Measure]) 
         for key, listed in grouped.items()
     ]
     series.sort(key=_worst_first)
-    return Trend(wanted, since_ms, wanted.until_ms, by, tuple(bins), tuple(series))
+    runs = sum(one.passed + one.failed + one.errors + one.review for one in tallies)
+    return Trend(wanted, since_ms, wanted.until_ms, by, tuple(bins), tuple(series), runs)
 
 
 def _worst_first(one: Series) -> tuple[float, int, str]:

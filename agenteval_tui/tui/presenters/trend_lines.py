@@ -49,7 +49,7 @@ def plot_lines(
         high = _round_up(max(values, default=1.0))
     plot = Plot(
         curves,
-        tuple(short_label(one.since_ms, found.by) for one in found.bins),
+        _labels(found),
         low,
         high,
         _SAY[shown],
@@ -103,9 +103,20 @@ def _round_up(value: float) -> float:
     return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= value * (1 - 1e-12))
 
 
+def _labels(found: Trend) -> tuple[str, ...]:
+    """What stands below each bin. Executions of one day differ by the time of day."""
+    by = found.by
+    days = {datetime.fromtimestamp(one.since_ms / 1000).date() for one in found.bins}
+    if by == "execution" and len(days) == 1:
+        by = "minute"
+    return tuple(short_label(one.since_ms, by) for one in found.bins)
+
+
 def short_label(at_ms: int, by: str) -> str:
     """A bin below the axis: `14:00`, `21 Nov`."""
     moment = datetime.fromtimestamp(at_ms / 1000)
+    if by == "minute":
+        return f"{moment:%H:%M}"
     if by == "hour":
         return f"{moment:%d %b}" if moment.hour == 0 else f"{moment:%H:%M}"
     return f"{moment.day} {moment:%b}"
@@ -179,7 +190,7 @@ def _spent_cells(one: Series, cursor: int) -> list[Cell]:
         elif measure == "tokens":
             said[measure] = f"{spent.p50:,.0f} tokens (p95 {spent.p95:,.0f})"
         else:
-            said[measure] = f"{spent.p50:g} calls (p95 {spent.p95:g})"
+            said[measure] = f"{spent.p50:g} {'call' if spent.p50 == 1 else 'calls'} (p95 {spent.p95:g})"
     for text in said.values():
         if text:
             cells += [("   " if cells else " ", ""), (text, "dim")]
@@ -197,7 +208,8 @@ def _group_cells(found: Trend, shown: Shown, cursor: int) -> list[Cell]:
 def _rest_line(found: Trend, cursor: int, width: int) -> Line:
     points = [one.points[cursor] for one in found.series]
     runs = sum(point.runs for point in points if point is not None)
-    return fit(((f" {figures.count(runs, 'run')}", "dim"),), width)
+    many = "  a run counts for each of its tags" if found.wanted.group == "tag" else ""
+    return fit(((f" {figures.count(runs, 'run')}{many}", "dim"),), width)
 
 
 def value_text(one: Series, shown: Shown, cursor: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from textual.app import ComposeResult
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 WINDOWS = ("24h", "7d", "30d", "12w", "52w", "all")
 BYS: tuple[By | None, ...] = (None, *get_args(By))
 GROUPS: tuple[Group, ...] = get_args(Group)
+FEW = 3
+"""Days (or hours, or weeks) with runs, below which executions say more, where nobody chose."""
 _BELOW = (None, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 
 
@@ -117,7 +120,13 @@ class TrendsScreen(FrameScreen):
             wanted = Wanted(None if span is None else now - span, now + 1, by, group)
             wanted = filtered(store, wanted, text)
             # What is drawn first; all the other measures come with what stands below.
-            return wanted, trend(store, wanted, () if shown == "rate" else (shown,))
+            measures = () if shown == "rate" else (shown,)
+            found = trend(store, wanted, measures)
+            if by is None and 0 < found.eventful < FEW:
+                # A new history: as days it would be one dot on an empty plain.
+                wanted = replace(wanted, by="execution")
+                found = trend(store, wanted, measures)
+            return wanted, found
 
         def then(found: tuple[Wanted, Trend]) -> None:
             self._show(found[1])
@@ -234,7 +243,7 @@ class TrendsScreen(FrameScreen):
         if by:
             left.append((f", by {by}", ""))
         if self._group:
-            left.append((f", a line a {self._group}", ""))
+            left.append((f", a line {'an' if self._group == 'agent' else 'a'} {self._group}", ""))
         if self._filter:
             left.append((f"  “{one_line(self._filter, 30)}”", "accent"))
         fired = len(self._beside.watched.fired) if self._beside and self._beside.watched else 0
