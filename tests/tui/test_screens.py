@@ -85,6 +85,39 @@ async def test_a_suite_shows_rates_causes_and_criteria(fresh: tuple[Path, Path])
         assert "interval" in shown
 
 
+async def test_narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+
+        def last() -> str:
+            return text_of(app).split("\n")[-1]
+
+        await settle(pilot)
+        assert "enter close" in last()
+        await go_to(pilot, "order-status")
+        await settle(pilot)
+        assert "enter inspect  tab details" in last()
+        for _ in range(2):
+            await pilot.press("tab")
+            await settle(pilot)
+            assert "Why it fails" in text_of(app)
+            assert "tab list" in last()
+            await pilot.press("tab")
+            await settle(pilot)
+            assert "▸ ✗ order-status" in text_of(app), "once is enough to come back"
+        await pilot.press("m")
+        assert "d copy  x delete" in last()
+        await pilot.press("x")
+        await settle(pilot)
+        assert "with its comments. Its runs stay in the history." in " ".join(text_of(app).replace("│", " ").split())
+        await pilot.press("escape", "u", "tab", "slash", *"zzz")
+        await settle(pilot)
+        assert "Nothing matches the filter." in text_of(app), "a filter is for the list: the list is shown"
+        await pilot.press("enter", "n")
+        await settle(pilot)
+        assert any("esc clears the filter" in note.message for note in app._notifications)
+
+
 async def test_the_filter_narrows_by_words_and_fields(fresh: tuple[Path, Path]) -> None:
     app = app_on(*fresh)
     async with app.run_test(size=(140, 45)) as pilot:

@@ -509,8 +509,10 @@ class RunScreen(FrameScreen):
     def action_next_pane(self) -> None:
         cells = self.query_one("#cells", VirtualList)
         stream = self.query_one("#stream", LinesView)
-        (stream if cells.has_focus else cells).focus()
-        self.set_class(stream.has_focus, "show-stream")
+        # Narrow, what follows is alone on the screen; what was hidden can take the focus only when it is shown.
+        follow = not self.has_class("show-stream") if self.has_class("narrow") else cells.has_focus
+        self.set_class(follow, "show-stream")
+        self.call_after_refresh((stream if follow else cells).focus)
 
     def step_back(self) -> bool:
         if self.has_class("show-stream"):

@@ -373,9 +373,13 @@ class SuitesTree(FrameScreen):
     def action_next_pane(self) -> None:
         tree = self.query_one("#tree", VirtualList)
         detail = self.query_one("#detail", LinesView)
-        (detail if tree.has_focus else tree).focus()
         if self.has_class("narrow"):
-            self.set_class(detail.has_focus or not self.has_class("show-detail"), "show-detail")
+            details = not self.has_class("show-detail")
+            self.set_class(details, "show-detail")
+            # What was hidden can take the focus only when it is shown.
+            self.call_after_refresh((detail if details else tree).focus)
+        else:
+            (detail if tree.has_focus else tree).focus()
         self._rekey()
 
     def step_back(self) -> bool:
@@ -402,9 +406,11 @@ class SuitesTree(FrameScreen):
         self._rekey()
 
     def action_filter(self) -> None:
+        if self.has_class("show-detail"):
+            self.action_next_pane()
         box = self.query_one("#filter", Input)
         box.display = True
-        box.focus()
+        self.call_after_refresh(box.focus)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""

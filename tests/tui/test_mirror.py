@@ -1,0 +1,163 @@
+"""What is sent of a picture shows the same as all of it: cell by cell, colours too."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyte
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from terminal import ROOT, Terminal
+from textual.strip import Strip
+
+from agenteval_tui.tui.mirror import Mirror, Piece
+
+WIDTH, HEIGHT = 16, 3
+CONSOLE = Console(color_system="truecolor", force_terminal=True)
+STYLES = [
+    Style(), Style(color="#ff0000"), Style(color="#ff0000", bgcolor="#000044"), Style(bgcolor="#000044", bold=True),
+    Style(color="#00ff00", bgcolor="#000044", underline=True), Style(reverse=True), Style(bold=True, italic=True),
+]  # fmt: skip
+TEXTS = st.text(alphabet="ab  ─é漢", min_size=1, max_size=6)
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> tuple[int, list[Piece]]:
+    """A piece of one row, of any width that fits."""
+    y, x = draw(st.integers(0, HEIGHT - 1)), draw(st.sampled_from([0, 0, 3, 7]))
+    parts = draw(st.lists(st.tuples(TEXTS, st.sampled_from(STYLES)), min_size=1, max_size=4))
+    strip = Strip([Segment(text, style) for text, style in parts])
+    width = min(strip.cell_length, WIDTH - x)
+    return y, [(x, strip.adjust_cell_length(width, Style()), width)]
+
+
+def whole(rows: Iterable[tuple[int, list[Piece]]]) -> str:
+    """The pieces as the toolkit writes them."""
+    return "".join(
+        f"\x1b[{y + 1};{x + 1}H" + strip.render(CONSOLE) for y, pieces in rows for x, strip, _ in pieces
+    )  # fmt: skip
+
+
+def seen(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
+    """What can be seen of each cell: of a space, only its background."""
+    found = []
+    for y in range(HEIGHT):
+        row: list[tuple[object, ...]] = []
+        for x in range(WIDTH):
+            cell = screen.buffer[y][x]
+            lined = (cell.underscore, cell.reverse)
+            look = (cell.fg, cell.bold, cell.italics) if cell.data != " " or any(lined) else ()
+            row.append((cell.data, cell.bg, lined, *look))
+        found.append(row)
+    return found
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(pieces(), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_the_difference_shows_what_the_whole_would(updates: list[list[tuple[int, list[Piece]]]]) -> None:
+    plain, ours = pyte.Screen(WIDTH, HEIGHT), pyte.Screen(WIDTH, HEIGHT)
+    plain_stream, our_stream = pyte.Stream(plain), pyte.Stream(ours)
+    mirror = Mirror(WIDTH, HEIGHT)
+    blank = [(y, [(0, Strip.blank(WIDTH), WIDTH)]) for y in range(HEIGHT)]
+    for update in [blank, *updates]:
+        plain_stream.feed(whole(update))
+        our_stream.feed(mirror.paint(update, CONSOLE))
+        assert seen(plain) == seen(ours)
+        assert mirror.paint(update[-1:], CONSOLE) == ""  # what is there already costs nothing
+
+
+@pytest.mark.parametrize("text", ["🙂", "👩‍💻", "e\u0301"])
+def test_a_row_that_terminals_disagree_about_is_written_as_the_toolkit_does(text: str) -> None:
+    def row(text: str, x: int = 0) -> tuple[int, list[Piece]]:
+        strip = Strip([Segment(text, STYLES[1])])
+        return 1, [(x, strip, strip.cell_length)]
+
+    mirror = Mirror(WIDTH, HEIGHT)
+    mirror.paint([row("a" * WIDTH)], CONSOLE)
+    assert mirror.paint([row("aab")], CONSOLE) == "\x1b[2;3H\x1b[38;2;255;0;0mb\x1b[0m"
+    doubtful = row(text)
+    assert mirror.paint([doubtful], CONSOLE) == whole([doubtful])
+    # Nothing in that row is taken for shown, until all of it was written without such characters.
+    for part in (doubtful, row("a", 9), row("a", 9)):
+        assert mirror.paint([part], CONSOLE) == whole([part])
+    full = row("a" * WIDTH)
+    assert mirror.paint([full], CONSOLE) == whole([full])
+    assert mirror.paint([full], CONSOLE) == ""
+
+
+@pytest.mark.e2e
+def test_after_all_that_one_does_the_screen_is_what_it_would_be_painted_anew(tmp_path: Path) -> None:
+    class Coloured(Terminal):
+        def read(self, wait: float = 0.05) -> bytes:
+            got = super().read(wait)
+            stream.feed(got)
+            return got
+
+    whole_screen = pyte.Screen(100, 30)
+    stream = pyte.ByteStream(whole_screen)
+
+    def looks() -> list[list[Any]]:
+        return [[whole_screen.buffer[y][x] for x in range(100)] for y in range(30)]
+
+    command = [sys.executable, "-m", "agenteval_tui", str(ROOT / "sample_suites" / "recorded")]
+    folders = {f"AGENTEVAL_{name}_DIR": str(tmp_path) for name in ("DATA", "CONFIG", "RUNTIME")}
+    with Coloured(command, columns=100, rows=30, env=folders) as it:
+        it.wait_for("customers-austria")
+        it.wait_for("help")
+        it.press("l", "j", "j", "E")
+        it.wait_for("passes from")
+        it.press("?", "\x1b", "1", "\x10", "t", "h", "\x1b", "8", "j", "1", "/", "s", "p")
+        it.settle()
+        before, text, written = looks(), it.text, len(it.written)
+        # Idle, and what is painted again as it was: nothing.
+        it.press("\x0c")
+        it.settle()
+        assert len(it.written) - written > 3000, "it was not painted anew"
+        assert it.text == text
+        differ = [
+            (x, y)
+            for y, row in enumerate(zip(before, looks(), strict=True))
+            for x, (old, new) in enumerate(zip(*row, strict=True))
+            if (old.data, old.bg, old.reverse) != (new.data, new.bg, new.reverse)
+            or (old.data.strip() and (old.fg, old.bold) != (new.fg, new.bold))
+        ]
+        assert not differ
+
+
+@pytest.mark.e2e
+def test_a_terminal_that_takes_nothing_keeps_no_key_waiting(tmp_path: Path) -> None:
+    def shown() -> object:
+        try:
+            return json.loads((tmp_path / "state.json").read_text("utf-8"))["starts"].popitem()[1]["screen"]
+        except (OSError, ValueError, KeyError):
+            return None
+
+    command = [sys.executable, "-m", "agenteval_tui", str(ROOT / "sample_suites" / "recorded")]
+    folders = {f"AGENTEVAL_{name}_DIR": str(tmp_path) for name in ("DATA", "CONFIG", "RUNTIME")}
+    with Terminal(command, columns=200, rows=60, env=folders) as it:
+        it.wait_for("customers-austria")
+        it.wait_for("help")
+        end = time.monotonic() + 60
+        # Far more than what lies between the program and its terminal can hold, and nobody reads it.
+        for key in "58215821582158217":
+            it.send(key)
+            time.sleep(0.02)
+        while shown() != "trends":
+            assert time.monotonic() < end, f"it waits for its terminal, at {shown()}"
+            time.sleep(0.05)
+        written = len(it.written)
+        it.wait_for("trends")
+        it.settle()
+        # What was shown in between is gone: the terminal gets the last picture, and what was on its way.
+        assert len(it.written) - written < 120_000
+        it.press("\x0c")
+        it.wait_for("trends")
