@@ -22,6 +22,8 @@ from pathlib import Path
 from termios import TIOCSWINSZ
 from types import TracebackType
 
+import pyte
+
 from benchmarks.history import filled
 from benchmarks.table import Row
 
@@ -43,6 +45,9 @@ class Terminal:
             command, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
         )
         os.close(slave)
+        self.screen = pyte.Screen(120, 40)
+        self._stream = pyte.ByteStream(self.screen)
+        self._unseen: list[bytes] = []
 
     def __enter__(self) -> Terminal:
         return self
@@ -63,19 +68,29 @@ class Terminal:
             except OSError:
                 break
             got += piece
+            self._unseen.append(piece)
             last = time.perf_counter()
             if b"\x1b[?2026$p" in piece:
                 os.write(self._master, b"\x1b[?2026;2$y")
         return got, last
 
     def until(self, seen: str) -> None:
-        """Read until this was written, and all is quiet again."""
-        got, end = b"", time.monotonic() + 60
-        while seen.encode() not in got:
+        """Read until the screen shows this, and all is quiet again."""
+        end = time.monotonic() + 60
+        while seen not in self.text:
             if time.monotonic() > end:
-                raise TimeoutError(f"the app never showed {seen!r}")
-            got += self.read(0.02)[0]
+                raise TimeoutError(f"the app never showed {seen!r}:\n{self.text}")
+            self.read(0.02)
         self.read(QUIET_S * 2)
+
+    @property
+    def text(self) -> str:
+        """What the screen shows now."""
+        # Not while something is timed: to make a screen of what was written takes longer than to write it.
+        for piece in self._unseen:
+            self._stream.feed(piece)
+        self._unseen.clear()
+        return "\n".join(self.screen.display)
 
     def press(self, keys: str, seen: str = "") -> None:
         """Type, and wait until the answer is there."""
@@ -108,7 +123,9 @@ class Terminal:
             end = time.perf_counter() + REPEAT_S
             while (left := end - time.perf_counter()) > 0:
                 if select.select([self._master], [], [], left)[0]:
-                    total += len(os.read(self._master, 65536))
+                    piece = os.read(self._master, 65536)
+                    self._unseen.append(piece)
+                    total += len(piece)
         self.read(QUIET_S * 2)
         return total / len(keys)
 
@@ -166,8 +183,8 @@ def run(quick: bool = False) -> list[Row]:
             rows.append(Row("  to the last row, and back", f"{statistics.median(took):.1f} ms", "", None))
             app.press("8", "agents")
             rows += beside("Agents", app, times)
-            app.press("2")
-            rows += beside("Editor", app, times)
+            app.press("2", "cancel-delivered")
+            rows += beside("Editor: tests", app, times)
             app.press("1", "suites")
             app.press("gj\r", "looked at")
             rows.append(_bytes("cursor move, Inspect: transcript", app.cost((["j", "k"] * times)[:times])[0], MOVE))

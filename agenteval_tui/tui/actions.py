@@ -52,6 +52,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("notice.list", "app.list_notices", "exclamation_mark", "notices", "List the last notifications"),
     Action("theme", "app.change_theme", "f2", "theme", "Choose a theme, with a live preview"),
     Action("screenshot", "app.save_screen", "f12", "picture", "Save a picture (SVG) of this screen"),
+    Action("redraw", "app.redraw", "ctrl+l", "redraw", "Paint the screen anew, when something else wrote on it"),
     Action("quit", "app.quit", "q", "quit", "Quit; executions go on by themselves"),
     # Suites
     Action("suites.run", "run_selection", "r", "run", "Run what is selected", "suites", 1),
@@ -162,8 +163,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspect.take_back", "take_back_row", "u", "row back", "Take the row that was added last back", "inspect"),
     Action("inspect.export", "export", "X", "export", "Export the run: Markdown, JSON, OpenAI, OTLP", "inspect"),
     Action("inspect.relax_now", "relax_now", "A", "smallest edit", "Put the smallest passing edit in place", "inspect"),
-    Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
     Action("inspect.run", "run_again", "r,ctrl+t", "run again", "Run the test as it is saved, and watch it", "inspect"),
+    Action("inspect.save", "save", "ctrl+s", "save", "Save the edited config to the suite's file", "inspect"),
     Action("inspect.fix", "apply_fix", "f4", "apply fix", "Apply the fix for the problem at the cursor", "inspect"),
     Action(
         "inspect.relax", "relax", "f7", "smallest edits", "The smallest edits under which this run passes", "inspect"
@@ -332,8 +333,8 @@ _KEY_WORDS = {
     "plus": "+",
     "equals_sign": "=",
     "semicolon": ";",
-    "exclamation_mark": "!",
     "colon": ":",
+    "exclamation_mark": "!",
     "minus": "-",
     "escape": "esc",
     "space": "space",
@@ -344,13 +345,13 @@ _KEY_WORDS = {
 }
 
 
-def key_word(keys: str) -> str:
 def named_keys(scope: str, names: Iterable[str], keymap: dict[str, str]) -> list[tuple[str, str, str]]:
     """(key, label, method) of some actions of a scope, for a last line that follows what a person does."""
     found = [BY_ID[f"{scope}.{name}"] for name in names]
     return [(key_word(keymap.get(a.id, a.keys)), a.label, a.method) for a in found]
 
 
+def key_word(keys: str) -> str:
     """The first of a binding's keys as a person reads it: "/", "^s", "esc"."""
     first = keys.split(",")[0]
     if first.startswith("ctrl+") and first not in _KEY_WORDS:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from textual import events
 from textual.screen import ModalScreen
 
 from agenteval_tui.tui.frames import FACTORIES
 from agenteval_tui.tui.outside import Outside
 from agenteval_tui.tui.screens.frame import FrameScreen
+
+# Keys that move a cursor: what stands beside a list follows when it rests, and before any other key.
+MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", "g", "G"})
 
 # They show something only when another screen says what: nobody is led to their emptiness.
 NEED_A_RUN = ("run", "difference", "branches")
@@ -42,6 +46,14 @@ class Going(Outside):
         super().__init__(*arguments, **options)
         self._trail: list[str] = []
         self._shown = ""
+
+    async def on_event(self, event: events.Event) -> None:
+        """What is done to the thing under the cursor is done to what is shown of it."""
+        if isinstance(event, events.MouseDown) or (isinstance(event, events.Key) and event.key not in MOVES):
+            screen = self.screen_stack[-1] if self.screen_stack else None
+            if isinstance(screen, FrameScreen):
+                screen.follow_now()
+        await super().on_event(event)
 
     def go(self, name: str) -> None:
         """Show a screen, making it if it was never shown."""

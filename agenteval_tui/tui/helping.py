@@ -85,7 +85,7 @@ class Helping(Launching):
             return
         said: set[str] = set()
         for action in in_scope(screen.SCOPE):
-            if action.id == "palette" or action.method in said:
+            if action.method == "app.command_palette" or action.method in said:
                 continue
             said.add(action.method)
 

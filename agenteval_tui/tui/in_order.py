@@ -11,13 +11,14 @@ from collections import deque
 from typing import Any
 
 from textual import events
-from textual.app import App
 from textual.message_pump import MessagePump
+
+from agenteval_tui.tui.private_painting import Sparing
 
 PATIENCE_S = 0.5  # a widget that goes away with its messages tells nobody: then the next key does not wait for it
 
 
-class InOrder(App[int]):
+class InOrder(Sparing):
     """An app that handles keys in order."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import Test
 
 Kind = Literal["suite", "test", "criterion"]
-SPARK = 8
+
+SPARK = 8  # of the newest runs, so many are shown in a row
+PULSE_CELLS = SPARK + 2  # where they stand at the row's end, each in its own colour
 
 
 MARK = "●" if UNICODE else "*"

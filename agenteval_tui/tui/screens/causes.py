@@ -161,6 +161,14 @@ class CausesScreen(FrameScreen):
             return [(), (("  No cause has these words.", ""),), (("  esc clears the filter.", "dim"),)]
         if self._only_open and causes.groups:
             return [(), (("  Every cause was decided about.", "passed"),), (("  f shows them all.", "dim"),)]
+        if not causes.ended and causes.scope.runs:
+            many = count(len(causes.scope.runs), "run")
+            return [
+                (),
+                ((f"  Nothing was judged in {many}: no run passed or failed.", ""),),
+                (("  agenteval grade judges stored runs with the criteria of a file.", "dim"),),
+                (("  s looks at the newest runs of every test, or at all runs.", "dim"),),
+            ]
         if not causes.ended:
             return [(), (("  Nothing was run yet.", ""),), (("  1 goes to the suites; r runs what is there.", "dim"),)]
         return [
@@ -233,7 +241,7 @@ class CausesScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Show it in full."""
-        self._detail()
+        self.soon(self._detail)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter, or a click on the chosen row."""

@@ -171,13 +171,22 @@ class EditorTests(EditorCriteria):
         """Another test, or another criterion."""
         doc = self._doc
         if event.list.id == "criteria" and doc is not None and event.index != doc.criterion and not self._filling:
-            doc.criterion = event.index
+            self.soon(self._follow_criterion)
+        elif event.list.id == "tests" and event.list.has_focus and (doc is None or doc.key != event.key):
+            self.soon(self._follow_test)
+
+    def _follow_criterion(self) -> None:
+        doc, index = self._doc, self.query_one("#criteria", VirtualList).cursor
+        if doc is not None and 0 <= index < len(doc.form.criteria) and index != doc.criterion:
+            doc.criterion = index
             self._fill_criterion()
             self._check()
-        elif event.list.id == "tests" and event.list.has_focus and (doc is None or doc.key != event.key):
-            suite, _, test = event.key.partition("\x1f")
-            if test:
-                self._open(suite, test, focus=False)
+
+    def _follow_test(self) -> None:
+        key = self.query_one("#tests", VirtualList).cursor_key or ""
+        suite, _, test = key.partition("\x1f")
+        if test and (self._doc is None or self._doc.key != key):
+            self._open(suite, test, focus=False)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter: to the fields of what is chosen."""

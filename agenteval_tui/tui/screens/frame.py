@@ -32,7 +32,9 @@ class FrameScreen(Screen[None]):
     # Each screen says itself what has the focus; Textual's own choice would come after it and win.
     AUTO_FOCUS = ""
     NARROW = 120
+    SMALLEST = 30  # columns, below which a screen shows little
     _followed = 0.0
+    _following: Callable[[], None] | None = None
 
     @property
     def agenteval(self) -> AgentevalApp:
@@ -73,20 +75,32 @@ class FrameScreen(Screen[None]):
     def soon(self, show: Callable[[], None]) -> None:
         """Show what follows a cursor: at once, but where the cursor is moved quickly only when it rests.
 
-        A key that is held would else send all that stands beside the list for each row that is passed.
+        A key that is held would else send all that stands beside the list for each row that is passed. Any other key
+        finds shown what the cursor is on (`follow_now`).
         """
         now = time.monotonic()
         before, self._followed = self._followed, now
         if now - before > RESTING_S:
             self.workers.cancel_group(self, "follow")
+            self._following = None
             show()
             return
 
         async def rested() -> None:
             await asyncio.sleep(RESTING_S)
+            self._following = None
             show()
 
+        self._following = show
+
         self.run_worker(cast(Any, rested), group="follow", exclusive=True, exit_on_error=False, name="follow")
+
+    def follow_now(self) -> None:
+        """Show what `soon` would show in a moment."""
+        show, self._following = self._following, None
+        if show is not None:
+            self.workers.cancel_group(self, "follow")
+            show()
 
     def ask(
         self,
@@ -119,6 +133,8 @@ class FrameScreen(Screen[None]):
             self.agenteval.say_bug(event.worker.error, event.worker.name)
 
     def _title_lines(self, width: int) -> list[Line]:
+        if width < self.SMALLEST:
+            return [fit(((" too small: ", "bold error"), (f"{width} columns", "")), width)]
         start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), ("   ", ""))
         left, right = self.heading(width)
         live = self.agenteval.live_note()

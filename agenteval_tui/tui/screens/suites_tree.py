@@ -19,7 +19,7 @@ from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.presenters.suite_query import Query
-from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
+from agenteval_tui.tui.presenters.suite_tree import PULSE_CELLS, Node, SuiteTree
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.state import text, texts
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -59,7 +59,7 @@ class SuitesTree(FrameScreen):
                     id="filter",
                     classes="filter",
                 )
-                yield VirtualList(id="tree")
+                yield VirtualList(cursor_width=-PULSE_CELLS, id="tree")
             yield LinesView(id="detail")
         yield self.key_bar()
 

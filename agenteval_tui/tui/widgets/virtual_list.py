@@ -138,7 +138,7 @@ class VirtualList(ScrollView, can_focus=True):
         """`empty` is what is shown while there are no rows: say what to do next.
 
         `cursor_width`: cells that the cursor's background covers (the sign's cell is the first of them); None: the
-        whole row in narrow lists, its start in wide ones.
+        whole row in narrow lists, its start in wide ones; below 0: all but so many cells at the row's end.
         """
         super().__init__(name=name, id=id, classes=classes, disabled=disabled)
         self._source: RowSource = source or Rows()
@@ -337,7 +337,7 @@ class VirtualList(ScrollView, can_focus=True):
 
     def _span(self, width: int) -> int:
         if self.cursor_width is not None:
-            return max(GUTTER, min(self.cursor_width, width))
+            return max(GUTTER, min(self.cursor_width if self.cursor_width >= 0 else width + self.cursor_width, width))
         return width if width <= WIDEST_CURSOR else min(width, SHORT_CURSOR)
 
     def _refresh_row(self, index: int) -> None:
