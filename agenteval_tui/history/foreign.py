@@ -61,6 +61,10 @@ def check_tables(connection: sqlite3.Connection, version: int, where: str) -> No
         raise _not_ours(f"it has a {acts[0]}, {acts[1]!r}", where)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as ours:
         schema.migrate(ours, upto=version)
+        known = {row[0] for row in ours.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            if name not in known and not name.startswith("sqlite_"):
+                raise _not_ours(f"it has a table {name!r} more", where)
         for table, statement in ours.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
             found = connection.execute(
                 "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)

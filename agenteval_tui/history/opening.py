@@ -142,7 +142,9 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     try:
         for table in sorted(tables):
             if not table.startswith(("sqlite_", "search")):
-                connection.execute(f"SELECT 1 FROM {table} NOT INDEXED LIMIT 1").fetchone()
+                # Whoever made the file chose the name: it is one, whatever it holds.
+                named = '"' + table.replace('"', '""') + '"'
+                connection.execute(f"SELECT 1 FROM {named} NOT INDEXED LIMIT 1").fetchone()
         for table in ("executions", "runs", "transcripts"):
             connection.execute(f"SELECT max(id) FROM {table}").fetchone()
         connection.execute("SELECT rowid FROM search WHERE search MATCH 'a' LIMIT 1").fetchone()
