@@ -107,9 +107,12 @@ def _run_data(row: Any) -> dict[str, Any]:
 
 
 def _print_execution(out: Output, one: dict[str, Any], started: str) -> None:
-    ends = [f"{one['passed']} passed"] + [
-        f"{one[key]} {word}" for key, word in (("failed", "failed"), ("errors", "in error")) if one[key]
-    ]
+    # Of an import nothing was graded; of a run the rest was not needed.
+    skipped = "not graded" if one["kind"] == "import" else "skipped"
+    words = (("failed", "failed"), ("errors", "in error"), ("needs_review", "to review"), ("cancelled", "cancelled"))
+    ends = [f"{one[key]} {word}" for key, word in (*words, ("skipped", skipped)) if one[key]]
+    if one["passed"] or not ends:
+        ends.insert(0, f"{one['passed']} passed")
     bad = one["failed"] or one["errors"]
     status = "" if one["status"] == "finished" else f"  {one['status']}"
     out.line(

@@ -117,7 +117,7 @@ def cause_lines(
         lines += labelled("seen", since, width)
     versions = len(group.versions)
     if versions > 1:
-        lines += labelled("criterion", f"{versions} versions of it fail like this", width)
+        lines += labelled("criterion", f"{versions} configs of that name fail like this", width)
     if example is not None:
         lines += [(), *_example(group, example, facts, number, width)]
     return within(lines, width)

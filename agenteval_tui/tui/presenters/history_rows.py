@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import cost, date_time, duration, percent
-from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
+from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, of_runs
 
 if TYPE_CHECKING:
     from agenteval_tui.history.notes import Note
@@ -109,7 +109,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
     """Executions, newest first: when, what, outcomes, rate, duration, cost."""
 
     def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int) -> Line:
-        start: list[Cell] = [sign, mark(row.status), (" ", ""), (_began(row.started_ms, width), "dim"), ("  ", "")]
+        start: list[Cell] = [sign, mark(stands(row)), (" ", ""), (_began(row.started_ms, width), "dim"), ("  ", "")]
         start.append((one_line(row.title or row.suites) or row.id, ""))
         if row.kind == "import":
             start.append((f"  from {one_line(row.source)}", "dim"))
@@ -193,10 +193,24 @@ def _signs(note: Note | None, width: int) -> list[Cell]:
     return [(f" {BASELINE if note.baselines else ' '}", "accent"), (left(said[:cells], cells), "review")]
 
 
+def stands(row: ExecutionRow) -> str:
+    """How an execution stands in a word that has a glyph: how its runs ended, or why there are no more of them.
+
+    What only has finished is no success: a check mark beside failures would say so.
+    """
+    if row.status != "finished":
+        return row.status
+    return (
+        of_runs(0, row.failed, row.errors)
+        or ("needs_review" if row.needs_review else "")
+        or ("passed" if row.passed else "skipped")
+    )
+
+
 def execution_summary(row: ExecutionRow, width: int) -> Line:
     """One line about an execution, over the list of its runs."""
     decided = row.passed + row.failed
-    cells: list[Cell] = [(" ", ""), mark(row.status), (" ", ""), (one_line(row.title) or row.id, "bold")]
+    cells: list[Cell] = [(" ", ""), mark(stands(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
     cells.append((f"  {row.runs} runs", "dim"))
     for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):
         if number:
