@@ -281,6 +281,10 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         await settle(pilot)
         assert any("^t runs the test again" in note.message for note in app._notifications)
         assert "^t run again" in text_of(app).split("\n")[-1]
+        for x, pane in ((20, "looked"), (34, "config"), (3, "transcript"), (34, "config")):
+            await pilot.click("#tabs", offset=(x, 0))
+            await settle(pilot)
+            assert screen._pane == pane
         started: list[tuple[object, ...]] = []
         app.start_run = lambda paths, options: started.append((*paths, options.tests))  # type: ignore[method-assign]
         await pilot.press("ctrl+t", "escape", "r")

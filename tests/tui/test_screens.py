@@ -105,6 +105,12 @@ async def test_narrow_the_details_take_turns_with_the_list_and_the_last_line_fol
             await pilot.press("tab")
             await settle(pilot)
             assert "▸ ✗ order-status" in text_of(app), "once is enough to come back"
+        tree = pilot.app.screen.query_one("#tree", VirtualList)
+        row = tree.cursor - tree.scroll_offset.y
+        for sign in "▾▸":
+            await pilot.click(tree, offset=(4, row))
+            await settle(pilot)
+            assert f"{sign} ✗ order-status" in text_of(app), "a click on the sign folds; it opens no run"
         await pilot.press("m")
         assert "d copy  x delete" in last()
         await pilot.press("x")

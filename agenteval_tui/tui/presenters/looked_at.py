@@ -143,7 +143,7 @@ def _verdict(result: CriterionResult, width: int) -> list[Line]:
         tail.append((f" {result.score:.2f}", "bold"))
         rating: Cell = (f"  rating {result.rating}", "dim")
         # The name says which criterion this is; each metric says its rating below.
-        if width_of((*head, *tail, rating)) <= width:
+        if width_of((*head, *tail, rating)) < width:
             tail.append(rating)
     return [spread(head, tail, width)]
 

@@ -163,7 +163,7 @@ class EditorFrame(FrameScreen):
             middle = [
                 ("^space", "complete", ""),
                 (key("fix"), "fix", "apply_fix"),
-                (key("explain"), "what is this", ""),
+                (key("explain"), "what is this", "explain"),
             ]
             middle += [(key("relax"), "smallest edits", "relax"), ("esc", "criteria", "app.back")]
         else:

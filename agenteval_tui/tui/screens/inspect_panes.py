@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.events import DescendantFocus
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.lines import Cell, Line, spread
+from agenteval_tui.tui.actions import BY_ID, key_of
+from agenteval_tui.tui.lines import Cell, Line, spread, width_of
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.inspect_heading import facts, pane_title, run_cells, run_heading
 from agenteval_tui.tui.presenters.label_agreement import against_labels
@@ -22,6 +22,8 @@ EDITED = "○" if UNICODE else "*"
 
 class InspectPanes(InspectBase):
     """Draws the open run."""
+
+    _tab_ends: tuple[tuple[str, int], ...] = ()  # the columns where the names of the panes end, on narrow screens
 
     # Drawing
 
@@ -132,15 +134,27 @@ class InspectPanes(InspectBase):
         if self._edited:
             names["config"] += f" {EDITED}"
         cells: list[Cell] = [(" ", "")]
+        ends: list[tuple[str, int]] = []
         for pane in PANES:
             active = pane == self._pane
             cells.append((f"[{names[pane]}]" if active else f" {names[pane]} ", "bold accent" if active else "dim"))
             cells.append(("  ", ""))
+            ends.append((pane, width_of(cells) - 2))
+        self._tab_ends = tuple(ends)
         right: tuple[Cell, ...] = (*facts(self._bench), (" ", "")) if self._bench else ()
         if self._said:
             # The titles of panes are not shown here.
             right = ((self._said, "bold"), (" ", ""))
         return [spread(cells, right, width)]
+
+    def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
+        """A click on the name of a pane goes there."""
+        if event.block.id == "tabs":
+            pane = next((name for name, end in self._tab_ends if event.x < end), "")
+        else:
+            pane = (event.block.id or "").removesuffix("-title")
+        if pane in PANES:
+            self._focus_pane(pane)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         bench = self._bench
@@ -197,7 +211,7 @@ class InspectPanes(InspectBase):
 
     def keys(self) -> list[tuple[str, str, str]]:
         if self._pane == "transcript" and self._found:
-            hits = (("n", "next hit", ""), ("N", "hit before", ""), ("/", "other words", "search"))
+            hits = (("n", "next hit", "next_failure"), ("N", "hit before", "next_run"), ("/", "other words", "search"))
             return [*hits, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
         if self._pane != "config":
             footer, tools = super().keys(), "looked at" if self._show_tools else "tool text"
@@ -205,7 +219,8 @@ class InspectPanes(InspectBase):
         named = [("relax", "smallest edits"), ("explain", "what is this")]
         if self._edited:
             named = [("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert")]
-        shown = [(key_of(f"inspect.{name}", self.agenteval.keymap), label, "") for name, label in named]
+        keymap = self.agenteval.keymap
+        shown = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in named]
         last = ("^z", "undo", "") if self._edited else ("^space", "complete", "")
         again = [] if self._edited else [(again_key(self), "run again", "run_again")]
-        return [*again, *shown[:2], ("esc", "leave", ""), *shown[2:], last, ("F1", "help", "app.help")]
+        return [*again, *shown[:2], ("esc", "leave", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]

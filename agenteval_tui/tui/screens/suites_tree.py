@@ -67,6 +67,7 @@ class SuitesTree(FrameScreen):
         self.query_one("#filter", Input).display = False
         tree = self.query_one("#tree", VirtualList)
         tree.set_empty([(("  Loading the suites …", "dim"),)])
+        tree.on_sign = self._fold_clicked
         tree.focus()
         self.reload()
 
@@ -332,6 +333,18 @@ class SuitesTree(FrameScreen):
         view.show(lambda width: [((" ", ""), *line) for line in detail(node, runs, at, width - 1)], keep_place=False)
 
     # Folding, filtering, panes
+
+    def _fold_clicked(self, index: int, column: int) -> bool:
+        """A click on the sign before a name opens or closes it, wherever the cursor is."""
+        tree = self._tree
+        if tree is None or not index < len(tree.rows):
+            return False
+        sign = {"suite": 2, "test": 4}.get(tree.rows[index].kind)
+        if sign is None or abs(column - sign) > 1:
+            return False
+        self.query_one("#tree", VirtualList).cursor = index
+        self.action_toggle_fold()
+        return True
 
     def action_toggle_fold(self) -> None:
         self._fold(lambda tree, node: tree.toggle(node))

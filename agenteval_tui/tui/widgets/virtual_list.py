@@ -6,7 +6,7 @@ is animated. 100,000 rows cost what 100 cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
@@ -142,6 +142,8 @@ class VirtualList(ScrollView, can_focus=True):
         """
         super().__init__(name=name, id=id, classes=classes, disabled=disabled)
         self._source: RowSource = source or Rows()
+        # Told of a click on row and column before it chooses: True when there was a sign that means something else.
+        self.on_sign: Callable[[int, int], bool] | None = None
         self._count = self._source.count()
         self.cursor_width = cursor_width
         self._empty = tuple(empty)
@@ -273,6 +275,8 @@ class VirtualList(ScrollView, can_focus=True):
         if not 0 <= index < self._count:
             return
         event.stop()
+        if self.on_sign is not None and self.on_sign(index, inside.x):
+            return
         if index == self.cursor:
             self.action_select()
         else:
