@@ -1,5 +1,5 @@
 """A folder of suites, a history and settings with texts of somebody else in every place that has one; and the program
-walked through in a real terminal, on the harmless and on the hostile ones."""
+walked through in a real terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from attacks import SEQUENCE, shape
+from attacks import ATTACKS, OURS, SEQUENCE, batched
 from terminal import Terminal
 from walked import NOTED, seen
 
@@ -23,6 +23,7 @@ from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcr
 
 ENTER, ESCAPE, TAB = "\r", "\x1b", "\t"
 F1, F2, F3, F4, F6, F7, F9 = "\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[17~", "\x1b[18~", "\x1b[20~"
+_AT_ONCE = 12
 _WALKED = Path(__file__).with_name("walked.py")
 _CLIPBOARD = re.compile(r"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07")
 
@@ -161,16 +162,19 @@ def walking(
         yield Walk(terminal, noted, own["data"])
 
 
-def assert_harmless(plain: str, written: str) -> None:
-    """What was written with the attacks has no sequence but those that are there without them, and no control."""
-    ours = {shape(found) for found in SEQUENCE.findall(_CLIPBOARD.sub("", plain))}
+def hostile_texts() -> list[str]:
+    """All attacks, in few texts: each of them stands in all places of a test."""
+    return ["".join(ATTACKS[name] for name in some) for some in batched(list(ATTACKS), _AT_ONCE)]
+
+
+def assert_harmless(written: str) -> None:
+    """What the terminal received has no sequence but the program's own, and no control of anybody else."""
     assert written.count("31337") > 100, "the harmless part is shown"
     for copied in copies(written):
         assert displayable(copied) == copied
     written = _CLIPBOARD.sub("", written)
     for found in SEQUENCE.finditer(written):
-        assert "31337" not in found[0], repr(written[found.start() - 60 : found.end() + 60])
-        assert shape(found[0]) in ours, repr(written[found.start() - 60 : found.end() + 60])
+        assert OURS.fullmatch(found[0]), repr(written[found.start() - 60 : found.end() + 60])
     rest = SEQUENCE.sub("", written).replace("\r", "").replace("\n", "")
     assert displayable(rest) == rest, [c for c in rest if displayable(c) != c][:9]
     assert "\x1b" not in rest

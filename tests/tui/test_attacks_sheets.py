@@ -1,0 +1,227 @@
+"""Attacks in what people and other programs said of runs, through the screens and sheets that show and change it.
+
+The walk in test_attacks.py and this one say which screens they come to: every screen of the program is in one of them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_attacks
+from hostile import (
+    ENTER,
+    ESCAPE,
+    F6,
+    F7,
+    F9,
+    TAB,
+    assert_harmless,
+    copies,
+    hostile_texts,
+    suite_of,
+    walking,
+)
+from hostile_history import write_history
+from walked import every_screen
+
+from agenteval_tui import places
+from agenteval_tui.runs.live import Live, shown
+from agenteval_tui.text.identity import now_ms
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+
+SHOWN = {
+    "add_row.AddRowScreen",
+    "agreement.AgreementScreen",
+    "asked.AskedScreen",
+    "cause_deciding.DecideScreen",
+    "causes.CausesScreen",
+    "changed_file.ChangedFileScreen",
+    "choose.ChooseScreen",
+    "compare.CompareScreen",
+    "executions.ExecutionsScreen",
+    "export.ExportScreen",
+    "files.ExportScreen",
+    "files.ImportScreen",
+    "flips.FlipsScreen",
+    "label.LabelScreen",
+    "notices.NoticesScreen",
+    "prune.PruneScreen",
+    "quarantine.QuarantineScreen",
+    "raw_json.RawJsonScreen",
+    "relax.RelaxScreen",
+    "resume.ResumeScreen",
+    "review.ReviewScreen",
+    "run_errors.ErrorsScreen",
+    "trends.TrendsScreen",
+    "versions.VersionsScreen",
+}
+"""What this walk comes to, beside what the other one does."""
+
+
+def suite_with(texts: list[str]) -> dict[str, Any]:
+    """The suite of the other walk, asked of an agent that says the texts and breaks; it needs trust."""
+    suite = suite_of(texts)
+    words = shlex.quote("".join(texts).replace("\0", ""))
+    # It ends when the walk has seen it running.
+    script = f"until [ -e go ]; do sleep 0.05; done; printf %s {words} >&2; printf %s {words}; exit 3"
+    suite["agents"]["breaks"] = {"kind": "command", "command": ["sh", "-c", script], "description": texts[0]}
+    suite["agent"] = "breaks"
+    return suite
+
+
+@contextmanager
+def two_run(folder: Path, texts: list[str]) -> Iterator[None]:
+    """Two executions of other processes, as they show themselves."""
+    live = places.runtime_dir() / folder.name / "live"
+    live.mkdir(mode=0o700, parents=True)
+    with ExitStack() as both:
+        for name in ("ONE", "TWO"):
+            one = Live(name, 1, str(live / f"{name}.sock"), "live " + texts[0], now_ms(), ("notice " + texts[0],))
+            both.enter_context(shown(one))
+        yield
+
+
+def walk(folder: Path, texts: list[str]) -> str:
+    """Through the screens, each with its sheets; gives all that the terminal received."""
+    written = [text.encode("utf-8", "ignore").decode() for text in texts]
+    with two_run(folder, texts), walking(folder, texts, suite_with(written), write_history) as on:
+        on.to("SuitesScreen", holds="test-0")
+        on.press("g", "j", "j")
+        on.sheet("Q", "QuarantineScreen", "\x1b[B", "\x1b[B", holds="test-0")
+        compare(on, len(texts))
+        causes(on)
+        review(on)
+        trends(on)
+        history(on, folder)
+        inspect(on, folder)
+        run(on, folder)
+        # What was said on the way, and places by their names.
+        on.to("SuitesScreen", "1")
+        on.sheet("!", "NoticesScreen", "j", "j", "k")
+        on.to("CommandPalette", "\x10", "31337")
+        on.settle()
+        on.to("SuitesScreen", ESCAPE)
+        on.press(";", "a", ";", ESCAPE)
+        on.leave()
+        text = on.terminal.written.decode("utf-8")
+        assert on.screens >= SHOWN, sorted(SHOWN - on.screens)
+        assert len(copies(text)) == on.copied, "the clipboard is written by a person's key, and by nothing else"
+        return text
+
+
+def compare(on: Any, tests: int) -> None:
+    on.to("CompareScreen", "6", holds="regression")
+    for _ in range(tests):
+        on.sheet("v", "VersionsScreen", "j", TAB, "j", holds="version")
+        on.press(TAB, "j", TAB, "j", "j")
+    on.sheet("s", "ChooseScreen", "31337")
+    on.sheet("S", "ChooseScreen")
+    on.sheet("b", "QuestionScreen")
+    on.copy("f", "y")
+    on.press("/", "31337", ESCAPE)
+    on.to("DifferenceScreen", "g", "j", ENTER)
+    on.sheet("r", "RawJsonScreen", "f", "j")
+    on.to("CompareScreen", ESCAPE)
+
+
+def causes(on: Any) -> None:
+    on.to("CausesScreen", "9", holds="cause")
+    on.press("j", "j", "n", "p", "k", TAB, "j", TAB)
+    for key in ("a", "Q", "L", "i"):
+        on.sheet(key, "DecideScreen", "31337")
+    on.copy("y")
+    # Decided, which is said; and taken back.
+    on.to("DecideScreen", "i")
+    on.to("CausesScreen", ENTER)
+    on.settle()
+    on.press("u", "s", "s", "/", "31337", ESCAPE)
+    on.settle(0.1)
+
+
+def review(on: Any) -> None:
+    on.to("ReviewScreen", "0", holds="what waits")
+    on.press("f", "d")
+    on.settle(0.2)
+    on.press("c", "31337", ENTER, "n")
+    on.settle(0.2)
+    on.press("u")
+    on.settle(0.2)
+    on.sheet("L", "LabelScreen", "t", "3")
+    on.sheet("A", "AgreementScreen", "j", holds="agree with people")
+    on.press(TAB, "j", TAB, "s")
+    on.to("CausesScreen", ESCAPE)
+
+
+def trends(on: Any) -> None:
+    on.to("TrendsScreen", "7", holds="pass rate")
+    on.press("m", "s", "s", "s", "s", "l", "h")
+    on.settle(0.1)
+    for _ in range(5):
+        on.press(TAB, "j")
+        on.settle(0.1)
+    on.sheet("a", "ChooseScreen")
+    on.press("/", "31337", ESCAPE)
+
+
+def history(on: Any, folder: Path) -> None:
+    on.to("HistoryScreen", "5", holds="execution")
+    on.press("G")
+    on.sheet("R", "ResumeScreen")
+    on.press("g")
+    on.sheet("x", "QuestionScreen", holds="Delete")
+    on.sheet("p", "PruneScreen")
+    on.sheet("i", "ImportScreen", f"{folder}/")
+    on.sheet("e", "ExportScreen", holds="transcripts")
+    on.sheet("b", "QuestionScreen")
+    on.press(ENTER)
+    on.settle()
+
+
+def inspect(on: Any, folder: Path) -> None:
+    on.to("InspectScreen", "j", ENTER, holds="looked at")
+    on.settle()
+    on.sheet("L", "LabelScreen", "t", "y")
+    on.sheet("R", "AskedScreen", "n", "p", holds="asked about")
+    on.sheet("a", "AddRowScreen", holds="Row")
+    on.sheet("X", "ExportScreen")
+    on.sheet("V", "VersionsScreen", "j", TAB, "j")
+    on.copy("y")
+    on.copy(TAB, "j", "Y")
+    # Its config, relaxed until it passes; what flips then; and a file that was changed meanwhile.
+    on.to("RelaxScreen", "e", F7)
+    on.settle()
+    on.to("InspectScreen", ENTER)
+    on.settle()
+    on.sheet(F9, "FlipsScreen", "j")
+    with (folder / "words.suite.yaml").open("a", encoding="utf-8") as file:
+        file.write("# 31337\n")
+    on.sheet("\x13", "ChangedFileScreen", "j")
+    on.press(F6, ESCAPE)
+    on.settle()
+
+
+def run(on: Any, folder: Path) -> None:
+    on.to("SuitesScreen", "1")
+    on.press("g", "j", "j")
+    on.to("TrustScreen", "r")
+    on.to("RunScreen", "o")
+    on.wait_for("space pause")
+    (folder / "go").touch()
+    on.wait_for("finished")
+    on.sheet("x", "ErrorsScreen", "j")
+    on.sheet("w", "ExecutionsScreen", "j")
+
+
+@pytest.mark.timeout(400)
+def test_no_attack_reaches_the_terminal_through_what_was_said_and_decided(tmp_path: Path) -> None:
+    assert_harmless(walk(tmp_path / "attacked", hostile_texts()))
+
+
+def test_every_screen_is_walked_through() -> None:
+    assert every_screen() == SHOWN | test_attacks.SHOWN
