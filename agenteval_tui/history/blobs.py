@@ -92,6 +92,8 @@ def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
         raise ValueError(str(wrong)) from wrong
     if not stream.eof:
         raise ValueError("it is too large, or its end is missing")
+    if found[:1] not in (b"[", b"{"):
+        raise ValueError("it is no JSON")  # such as something compressed again
     return found
 
 

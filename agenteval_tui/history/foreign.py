@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import sqlite3
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from agenteval_tui.grading.results import CriterionResult
@@ -171,7 +171,7 @@ def transcript_in(row: Mapping[str, Any]) -> tuple[dict[str, Any], Transcript | 
     """
     try:
         text = inflated(row["data"], LARGEST_VALUE)
-        transcript = unpack_transcript(row["data"])
+        transcript = unpack_transcript(text)
         if not _fits(transcript, Transcript) or not _points_inside(transcript):
             raise ValueError("its parts are something else")
     except ValueError:
@@ -182,8 +182,8 @@ def transcript_in(row: Mapping[str, Any]) -> tuple[dict[str, Any], Transcript | 
 def are_results(data: bytes) -> bool:
     """Whether these bytes are results as they are stored."""
     try:
-        inflated(data, LARGEST_VALUE)
-        return all(_fits(one, CriterionResult) for one in unpack_results(data))
+        text = inflated(data, LARGEST_VALUE)
+        return all(_fits(one, CriterionResult) for one in unpack_results(text))
     except ValueError:
         return False
 
@@ -216,30 +216,34 @@ def _points_inside(transcript: Transcript) -> bool:
     ) and all(call.message is None or 0 <= call.message < messages for call in transcript.tool_calls)
 
 
-@lru_cache(maxsize=64)
-def _parts(kind: type) -> tuple[tuple[str, Any], ...]:
-    hints = typing.get_type_hints(kind)
-    return tuple((one.name, hints[one.name]) for one in fields(kind))
-
-
 def _fits(value: Any, hint: Any) -> bool:
     """Whether a value is what its type says: texts are texts, numbers are finite."""
+    return _check(hint)(value)
+
+
+@lru_cache(maxsize=64)
+def _check(hint: Any) -> Callable[[Any], bool]:
+    """What tells whether a value is of this type. Made once for each: it is asked of everything that comes in."""
     if hint is Any:
-        return True
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in typing.get_args(hint))
-    if origin is typing.Literal:
-        return value in typing.get_args(hint)
-    if origin is tuple:
-        inner = typing.get_args(hint)[0]
-        return isinstance(value, tuple) and all(_fits(one, inner) for one in value)
-    if hint is float:
-        return isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+        return lambda _: True
     if hint is None or hint is type(None):
-        return value is None
+        return lambda value: value is None
+    if hint is float:
+        return lambda value: type(value) in (float, int) and abs(value) <= _LARGEST_NUMBER
+    if hint is int:
+        return lambda value: type(value) is int and abs(value) < 1 << 63
+    origin, given = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        checks = [_check(one) for one in given]
+        return lambda value: any(check(value) for check in checks)
+    if origin is typing.Literal:
+        return lambda value: isinstance(value, str) and value in given
+    if origin is tuple:
+        inner = _check(given[0])
+        return lambda value: type(value) is tuple and all(map(inner, value))
     if is_dataclass(hint):
-        return isinstance(value, hint) and all(_fits(getattr(value, name), one) for name, one in _parts(hint))  # type: ignore[arg-type]
-    return isinstance(value, hint)
+        hints = typing.get_type_hints(hint)
+        parts = [(attrgetter(one.name), _check(hints[one.name])) for one in fields(hint)]
+        return lambda value: type(value) is hint and all(check(read(value)) for read, check in parts)
+    kind: type = hint
+    return lambda value: type(value) is kind

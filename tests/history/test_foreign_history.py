@@ -89,13 +89,14 @@ def test_a_file_that_is_none_of_ours_is_refused_before_anything_comes(
     [
         b"\xff\xff",
         zlib.compress(b"[" + b" " * 3_000_000),
+        zlib.compress(zlib.compress(b"[" + b" " * 3_000_000)),
         b"[" * 100_000,
         b'[1,[[7,8]],[],[null,null,[]],[null,null,null,null,null],"","","",null]',
         b'[1,[["user","x"]],[["c",5,{},"r","ok",null,null,1,false]],[null,null,[]],[null,null,null,null,null],"","","",null]',
         b'[1,[["user","x","",[9],null,null,null]],[],[null,null,[]],[null,null,null,null,null],"","","",null]',
         b'[1,[["user","x"]],[],[null,Infinity,[]],[null,null,null,null,null],"","","",null]',
     ],
-    ids=["bytes", "large", "deep", "numbers", "name", "nowhere", "infinite"],
+    ids=["bytes", "large", "twice", "deep", "numbers", "name", "nowhere", "infinite"],
 )
 def test_a_transcript_that_is_none_costs_itself(
     store: Store, crafted: Callable[..., Path], data: bytes, monkeypatch: pytest.MonkeyPatch
