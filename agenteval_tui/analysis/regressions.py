@@ -122,8 +122,11 @@ def has_regressed(one: TestChange) -> bool:
 def against_baseline(
     store: Store, execution: ExecutionRow, *, quarantined: Quarantined | None = None, at_ms: int | None = None
 ) -> Against | None:
-    """Compare an execution with the baseline of its tests; None where none of them has one that is older than it."""
-    if not any_set(store):
+    """Compare an execution with the baseline of its tests; None where none of them has one that is older than it.
+
+    None of an A/B execution, too: the runs of two agents together say nothing against those of one.
+    """
+    if execution.options.get("ab") or not any_set(store):
         return None
     side = execution_side(store, execution)
     baseline = baseline_side(store, side.runs)

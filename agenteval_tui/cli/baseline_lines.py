@@ -37,7 +37,8 @@ def print_against(out: Output, found: Against) -> None:
     whole = found.gating.overall
     if whole.rate is not None:
         parts = "; ".join(part for part in (said_of_test(whole), short_power(whole)) if part)
-        out.line(f"pass rate {said_of_rate(whole)}", (f"  {parts}", "dim"))
+        held = any(one.quarantine for one in found.shown.tests)
+        out.line(f"pass rate {said_of_rate(whole)}", (f"  {'without quarantine; ' if held else ''}{parts}", "dim"))
     if found.undecided:
         out.line((f"{plural(found.undecided, 'test')} ended in errors and can't be compared", "warn"))
     if found.without_baseline:

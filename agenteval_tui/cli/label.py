@@ -15,7 +15,7 @@ _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
 @click.command("label")
 @click.argument("reference", metavar="RUN[/CRITERION]")
 @click.argument("says", metavar="passed|failed|1..5", type=click.Choice(_SAYS), nargs=-1, required=True)
-@click.option("--comment", default="", help="Why, in a few words.")
+@click.option("--comment", "--note", default="", help="Why, in a few words.")
 @click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
 @common_options
 @pass_invocation
@@ -52,6 +52,6 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
         )
         status = give_label(store, label).status
         invocation.out.line(
-            f"{one_line(name)}: {label.said}; the run: ", (status, STYLES.get(status, "dim")), (f"  {row.id}", "dim")
+            f"{one_line(name)}: {label.said}; the run stands as ", (status, STYLES.get(status, "dim")), (f"  {row.id}", "dim")
         )
     return 0

@@ -40,7 +40,7 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 @click.argument("test")
 @click.option("--criterion", default="", metavar="NAME", help="Only this criterion of the test.")
 @click.option("--until", "until_ms", type=Until(), help="Until when: 14d (the default), 2w, or a day (2026-12-24).")
-@click.option("--reason", default="", help="Why, in a few words.")
+@click.option("--reason", "--note", default="", help="Why, in a few words.")
 @click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
 @common_options
 @pass_invocation

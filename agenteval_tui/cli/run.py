@@ -182,6 +182,11 @@ def _check(given: dict[str, Any], limits: Limits, reports: Reports) -> None:
         for name in ("agent", "variation"):
             if given[name] is not None:
                 raise AgentevalError(f"--ab and --{name} do not go together", mend=f"leave out --{name}")
+        if name := limits.baseline.first:
+            raise AgentevalError(
+                f"--ab and {name} do not go together: a baseline has one agent",
+                mend=f"leave out {name}; A and B are compared with each other",
+            )
 
 
 def _options(

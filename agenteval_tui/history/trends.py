@@ -256,7 +256,7 @@ class VerdictCount:
 def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCount]:
     """How criteria did in the picked runs, by test, variation and row."""
     found: dict[tuple[int, str, int, str], list[int]] = {}
-    parts: dict[tuple[int, str, int, str], dict[tuple[str, int], list[int]]] = {}
+    parts: dict[tuple[int, str, int, str], dict[tuple[str, int], tuple[int, int]]] = {}
     for source, _, values in _arms(connection, picked):
         rows = connection.execute(
             "SELECT r.test, r.variation, r.row, c.name, r.agent, coalesce(c.criterion, 0), sum(c.outcome = 'passed'),"
@@ -271,24 +271,20 @@ def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCoun
             before[0] = max(before[0], criterion)
             for place, count in enumerate(counts, 1):
                 before[place] += count
-            part = parts.setdefault(key, {}).setdefault((agent, criterion), [0, 0])
-            part[0] += counts[0]
-            part[1] += counts[1]
+            part = parts.setdefault(key, {})
+            good, bad = part.get((agent, criterion), (0, 0))
+            part[agent, criterion] = (good + counts[0], bad + counts[1])
     hashes = dict(
         connection.execute(
             "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",
             (json.dumps(sorted({one[0] for one in found.values()})),),
         ).fetchall()
     )
-    return [
-        VerdictCount(
-            *key,
-            hashes.get(criterion, ""),
-            *counts,
-            by_agent=tuple((agent, *ends) for (agent, _), ends in sorted(parts[key].items())),
-        )
-        for key, (criterion, *counts) in found.items()
-    ]
+    counted = []
+    for key, (criterion, passed, failed, errors, review) in found.items():
+        by_agent = tuple((agent, *ends) for (agent, _), ends in sorted(parts[key].items()))
+        counted.append(VerdictCount(*key, hashes.get(criterion, ""), passed, failed, errors, review, by_agent))
+    return counted
 
 
 def runs_of(connection: sqlite3.Connection, picked: Picked, variation: str, row: int, most: int) -> list[int]:

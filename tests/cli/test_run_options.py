@@ -88,6 +88,10 @@ def test_two_agents_are_compared_and_one_is_only_recommended_for_a_reason(cli: A
     assert "No difference is shown" in cli("stats", "--ab").out
     cli("run", suite, "--test", "good")
     assert cli("stats", "--ab").code == 2
+    # A baseline has one agent: two of them together are not measured against it.
+    assert cli("baseline", "set", "last").code == 0
+    assert "against the baseline" in cli("run", suite, "--test", "good").out
+    assert "against the baseline" not in cli("run", suite, "--test", "good", "--ab", "shop", "other").out
 
 
 def test_a_sample_is_drawn_by_the_seed(cli: Any, suite: Path) -> None:

@@ -202,6 +202,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["run", "SUITE", "--ab", "shop", "nobody"], "nobody"),
     (["run", "SUITE", "--ab", "shop", "shop", "--agent", "shop"], "--ab and --agent"),
     (["run", "SUITE", "--ab", "shop", "shop", "--variation", "v"], "--ab and --variation"),
+    (["run", "SUITE", "--ab", "shop", "shop", "--no-regressions"], "--ab and --no-regressions"),
     (["run", "SUITE", "--agent", "nobody"], "nobody"),
     (["run", "SUITE", "--variation", "nobody"], "nobody"),
     (["run", "SUITE", "--detach", "--junit", "r.xml"], "--detach ends before"),

@@ -105,7 +105,7 @@ def _round_up(value: float) -> float:
 
 def _labels(found: Trend) -> tuple[str, ...]:
     """What stands below each bin. Executions of one day differ by the time of day."""
-    by = found.by
+    by: str = found.by
     days = {datetime.fromtimestamp(one.since_ms / 1000).date() for one in found.bins}
     if by == "execution" and len(days) == 1:
         by = "minute"
