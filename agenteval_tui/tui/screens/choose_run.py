@@ -35,7 +35,7 @@ def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None])
     def show(found: tuple[RunRow, list[RunRow]]) -> None:
         row, others = found
         if not others:
-            screen.agenteval.say(f"No other run of {one_line(row.test_id, 60)} is stored. 1 then r runs it again.")
+            screen.agenteval.say(f"No other run of {one_line(row.test_id, 60)} is stored. 4 then r runs it again.")
         elif screen.is_current:
             screen.app.push_screen(ChooseRunScreen(row, others), lambda chosen: then(chosen) if chosen else None)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.tui.session import Session
 
-NO_OTHER = "There is no other run of this test, row and variation to compare with. 1 then r runs it again."
+NO_OTHER = "There is no other run of this test, row and variation to compare with. 4 then r runs it again."
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ class EditorScreen(EditorSaving):
         if doc is None:
             return
         if trial is None:
-            self.agenteval.say(f"{doc.test_id} was not run yet: 1 then r runs it.")
+            self.agenteval.say(f"{doc.test_id} was not run yet: ^t runs it.")
             return
         name, config = "", None
         chosen = doc.chosen
