@@ -33,7 +33,7 @@ from agenteval_tui import places
 from agenteval_tui.runs.live import Live, shown
 from agenteval_tui.text.identity import now_ms
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("walk")]
 
 SHOWN = {
     "add_row.AddRowScreen",
