@@ -2,56 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shop import settle
-from test_snapshots import SIZES, look, open_failure, recorded, still
+from pictures import LARGE, SIZES, SMALL, Pictures, pictures, resized
+from shop import app_on, settle
+from test_snapshots import open_failure, recorded, still
 from textual.pilot import Pilot
 
-__all__ = ["recorded", "still"]  # fixtures
+__all__ = ["pictures", "recorded", "still"]  # fixtures
 
 pytestmark = pytest.mark.xdist_group("snapshots")
 
-RunBefore = Callable[[Pilot[int]], Awaitable[None]]
+
+async def press(pilot: Pilot[Any], *keys: str) -> None:
+    for key in keys:
+        await pilot.press(key)
+        await settle(pilot)
 
 
-def pressing(*keys: str) -> RunBefore:
-    """Inspect on a failed run, then these keys."""
-
-    async def before(pilot: Pilot[int]) -> None:
+async def test_difference(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
         await open_failure(pilot)
-        for key in keys:
-            await pilot.press(key)
+        await press(pilot, "d")
+        await pictures.take("test_difference[{size}]")
+        for theme in ("contrast", "paper", "sixteen"):
+            pilot.app.theme = theme
             await settle(pilot)
-
-    return before
-
-
-@SIZES
-def test_difference(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    look(snap_compare, recorded, size, pressing("d"))
+            await pictures.take(f"test_difference_in_each_theme[{theme}]", LARGE)
+        pilot.app.theme = "dusk"
+        await resized(pilot, SMALL)
+        await press(pilot, "n", "n", "n", "n", "n")
+        await pictures.take("test_difference_of_words_at_80x24", SMALL)
 
 
-def test_difference_of_words_at_80x24(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    look(snap_compare, recorded, (80, 24), pressing("d", "n", "n", "n", "n", "n"))
-
-
-def test_a_run_to_compare_with(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    look(snap_compare, recorded, (140, 45), pressing("D"))
-
-
-@SIZES
-def test_branches(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    look(snap_compare, recorded, size, pressing("b"))
-
-
-@pytest.mark.parametrize("theme", ["contrast", "paper", "sixteen"])
-def test_difference_in_each_theme(snap_compare: Any, recorded: tuple[Path, Path], theme: str) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        pilot.app.theme = theme
-        await pressing("d")(pilot)
-
-    look(snap_compare, recorded, (140, 45), before)
+async def test_branches_and_a_run_to_compare_with(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
+        await open_failure(pilot)
+        for size in SIZES:
+            await resized(pilot, size)
+            if size == LARGE:
+                await press(pilot, "D")
+                await pictures.take("test_a_run_to_compare_with", LARGE)
+                await press(pilot, "escape")
+            await press(pilot, "b")
+            await pictures.take("test_branches[{size}]", size)
+            await press(pilot, "escape")

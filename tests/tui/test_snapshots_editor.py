@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from shop import settle, until
-from test_snapshots import NOON, SIZES, cursor_to, look
+from pictures import LARGE, SIZES, SMALL, Pictures, pictures, resized
+from shop import app_on, settle, until
+from test_snapshots import NOON, cursor_to
 from test_snapshots import recorded as recorded
 from test_snapshots import still as still
 from textual.pilot import Pilot
@@ -17,6 +17,8 @@ from agenteval_tui.tui.drafts import Kept
 from agenteval_tui.tui.screens.editor import EditorScreen
 from agenteval_tui.tui.screens.editor_questions import draft_question
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+
+__all__ = ["pictures"]  # a fixture
 
 pytestmark = pytest.mark.xdist_group("snapshots")
 
@@ -47,43 +49,27 @@ def break_it(screen: EditorScreen) -> None:
     editor.replace_all(editor.text.replace("contains_all", "contains_al"))
 
 
-@SIZES
-def test_editor(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await opened(pilot)
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_editor_with_problems(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        break_it(await opened(pilot))
-
-    look(snap_compare, recorded, size, before)
-
-
-@pytest.mark.parametrize("pane", ["tests", "criteria"])
-def test_editor_panes_at_80x24(snap_compare: Any, recorded: tuple[Path, Path], pane: str) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_editor(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
         screen = await opened(pilot)
-        screen._focus_pane(pane)
-
-    look(snap_compare, recorded, (80, 24), before)
-
-
-def test_editor_new_criterion(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        screen = await opened(pilot)
-        screen._focus_pane("criteria")
-        await settle(pilot)
+        await pictures.take("test_editor[{size}]")
+        await resized(pilot, SMALL)
+        for pane in ("tests", "criteria"):
+            screen._focus_pane(pane)
+            await settle(pilot)
+            await pictures.take(f"test_editor_panes_at_80x24[{pane}]", SMALL)
         await pilot.press("a")
+        await pictures.take("test_editor_new_criterion", SMALL)
 
-    look(snap_compare, recorded, (80, 24), before)
+
+async def test_editor_with_problems(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded), LARGE) as pilot:
+        break_it(await opened(pilot))
+        await pictures.take("test_editor_with_problems[{size}]", LARGE, SMALL)
 
 
-def test_editor_draft(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_editor_draft(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
         screen = await opened(pilot)
         doc = screen._doc
         assert doc is not None
@@ -93,51 +79,33 @@ def test_editor_draft(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
         doc.form = doc.base.copy()
         kept = Kept("test", doc.loaded.key, doc.test_id, "", NOON, data)
         screen.app.push_screen(draft_question(doc, kept))
+        await pictures.take("test_editor_draft", SMALL)
 
-    look(snap_compare, recorded, (80, 24), before)
 
-
-@SIZES
-@pytest.mark.parametrize("pane", ["criteria", "live"])
-def test_editor_beside_a_run(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], pane: str) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+@pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
+async def test_editor_beside_a_run(pictures: Pictures, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
+    async with pictures.of(app_on(*recorded), size) as pilot:
         screen = await opened(pilot)
         editor = screen.query_one("#config", ConfigEditor)
         editor.replace_all(editor.text.replace('"contains_all": [', '"contains_all": ["€", '))
-        screen._focus_pane(pane)
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_suites_worst_first_and_a_wrong_filter(
-    snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]
-) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await pilot.press("s", "j", "m", "j", "j", "M", "slash", *"tga:x flaky:no")
-
-    look(snap_compare, recorded, size, before)
+        for pane in ("live", "criteria"):
+            screen._focus_pane(pane)
+            await settle(pilot)
+            await pictures.take(f"test_editor_beside_a_run[{pane}-{{size}}]", size)
 
 
-def test_suites_new_test(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_suites_with_marks_and_a_wrong_filter(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
         cursor_to(pilot, "customers-austria")
         await pilot.press("n", *"A new one", "enter", "enter")
-
-    look(snap_compare, recorded, (80, 24), before)
-
-
-def test_suites_marked_and_delete(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        cursor_to(pilot, "customers-austria")
-        await pilot.press("m", "m", "x")
-
-    look(snap_compare, recorded, (140, 45), before)
-
-
-def test_suites_marked(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+        await pictures.take("test_suites_new_test", SMALL)
+        await pilot.press("escape")
+        await settle(pilot)
         cursor_to(pilot, "customers-austria")
         await pilot.press("m", "m")
-
-    look(snap_compare, recorded, (80, 24), before)
+        await pictures.take("test_suites_marked", SMALL)
+        await resized(pilot, LARGE)
+        await pilot.press("x")
+        await pictures.take("test_suites_marked_and_delete", LARGE)
+        await pilot.press("escape", "u", "g", "s", "j", "m", "j", "j", "M", "slash", *"tga:x flaky:no")
+        await pictures.take("test_suites_worst_first_and_a_wrong_filter[{size}]", LARGE, SMALL)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
-from shop import settle, until
-from test_snapshots import NOON, SIZES, an_execution, cursor_to, look
+from pictures import LARGE, SIZES, SMALL, Pictures, pictures, resized
+from shop import app_on, settle, until
+from test_snapshots import NOON, an_execution, cursor_to
 from test_snapshots import recorded as recorded
 from test_snapshots import still as still
 from textual.pilot import Pilot
@@ -25,6 +27,8 @@ from agenteval_tui.tui.screens.executions import ExecutionsScreen
 from agenteval_tui.tui.screens.run import RunScreen
 from agenteval_tui.tui.screens.trust import Asked, TrustScreen
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
+
+__all__ = ["pictures"]  # a fixture
 
 pytestmark = pytest.mark.xdist_group("snapshots")
 
@@ -85,93 +89,81 @@ def a_busy_execution() -> ExecutionView:
     return fresh
 
 
+EXPECTED = Expected(180.0, 60_000, 0.21)
+
+
 async def show(pilot: Pilot[int], view: ExecutionView) -> RunScreen:
     """The Run screen with this execution."""
     await pilot.press("3")
     await settle(pilot)
     screen = pilot.app.screen
     assert isinstance(screen, RunScreen)
-    screen.show_view(view, Expected(180.0, 60_000, 0.21))
+    screen.show_view(view, EXPECTED)
     await settle(pilot)
     return screen
 
 
-@SIZES
-def test_busy_run(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await show(pilot, a_busy_execution())
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_run_that_was_stopped(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_a_busy_run_and_its_end(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded), LARGE) as pilot:
+        screen = await show(pilot, a_busy_execution())
+        for size in (LARGE, SMALL):
+            await pictures.take("test_busy_run[{size}]", size)
+            await pilot.press("x")
+            await settle(pilot)
+            await pictures.take("test_errors_of_a_run[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+        await resized(pilot, LARGE)
         view = a_busy_execution()
         for run in view.in_flight():
             view.apply(events.Graded(0, run.ref.run, "cancelled", None, (), 10.0))
         view.apply(events.Ended(0, "stopped", "the limit of $1.00 was reached"))
-        await show(pilot, view)
+        screen.show_view(view, EXPECTED)
+        await settle(pilot)
         await pilot.press("j", "j", "j", "l", "l", "l", "l")
-
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_errors_of_a_run(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await show(pilot, a_busy_execution())
-        await pilot.press("x")
-
-    look(snap_compare, recorded, size, before)
+        await pictures.take("test_run_that_was_stopped[{size}]", LARGE, SMALL)
 
 
-@SIZES
-@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
-def test_planning(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], wrong: bool) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        cursor_to(pilot, "customers-austria")
-        await settle(pilot)
-        await pilot.press("P")
-        await settle(pilot)
-        pilot.app.screen.query_one("#field-repeat", Input).value = "x" if wrong else "12"
-        if not wrong:
-            await pilot.press("down", "down", "down", "down", "down", "down", "2", "5")
-        await settle(pilot)
+async def test_sheets_before_a_run(
+    pictures: Pictures, recorded: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agenteval_tui.runs.plan import PlanOptions
+    from agenteval_tui.tui.screens.resume import ResumeScreen
 
-    look(snap_compare, recorded, size, before)
-
-
-@SIZES
-def test_trust(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        what = ("command: python agent.py --fast", "tool refund: ./refund.sh {amount}", "python function checks:tone")
-        asked = [Asked(Path("/home/kim/suites/shop"), "this folder was never trusted", what)]
-        pilot.app.push_screen(TrustScreen(asked, "Running this"))
-
-    look(snap_compare, recorded, size, before)
-
-
-def test_several_executions(snap_compare: Any, recorded: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agenteval_tui.tui.screens.executions.now_ms", lambda: NOON + 120_000)
     live = [
         Live("01M8029MCF6CGVEKSBGJT430F" + end, 1, "", title, NOON) for end, title in (("K", "smoke"), ("L", "all"))
     ]
-
-    async def before(pilot: Pilot[int]) -> None:
+    what = ("command: python agent.py --fast", "tool refund: ./refund.sh {amount}", "python function checks:tone")
+    asked = [Asked(Path("/home/kim/suites/shop"), "this folder was never trusted", what)]
+    async with pictures.of(app_on(*recorded)) as pilot:
         pilot.app.push_screen(ExecutionsScreen(live, live[0].execution))
-
-    look(snap_compare, recorded, (80, 24), before)
-
-
-def test_resuming(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    from agenteval_tui.runs.plan import PlanOptions
-    from agenteval_tui.tui.screens.resume import ResumeScreen
-
-    async def before(pilot: Pilot[int]) -> None:
+        await pictures.take("test_several_executions", SMALL)
+        await pilot.press("escape")
+        await settle(pilot)
         pilot.app.push_screen(ResumeScreen(PlanOptions(max_cost=1.0)))
-
-    look(snap_compare, recorded, (80, 24), before)
+        await pictures.take("test_resuming", SMALL)
+        await pilot.press("escape")
+        await settle(pilot)
+        for size in SIZES:
+            await resized(pilot, size)
+            pilot.app.push_screen(TrustScreen(asked, "Running this"))
+            await pictures.take("test_trust[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
+        cursor_to(pilot, "customers-austria")
+        await settle(pilot)
+        for size, wrong in product(SIZES, (False, True)):
+            await resized(pilot, size)
+            await pilot.press("P")
+            await settle(pilot)
+            pilot.app.screen.query_one("#field-repeat", Input).value = "x" if wrong else "12"
+            if not wrong:
+                await pilot.press("down", "down", "down", "down", "down", "down", "2", "5")
+            await settle(pilot)
+            await pictures.take(f"test_planning[{'wrong' if wrong else 'right'}-{{size}}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
 
 
 async def agents(pilot: Pilot[int]) -> AgentsScreen:
@@ -204,14 +196,12 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configured, "check", check)
 
 
-@SIZES
-def test_agents(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int], mine: None) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_agents(pictures: Pictures, recorded: tuple[Path, Path], mine: None) -> None:
+    async with pictures.of(app_on(*recorded), LARGE) as pilot:
         screen = await agents(pilot)
         await pilot.press("c")
         await until(pilot, lambda: any(screen._reports.values()))
-
-    look(snap_compare, recorded, size, before)
+        await pictures.take("test_agents[{size}]", LARGE, SMALL)
 
 
 async def talk(pilot: Pilot[int]) -> None:
@@ -234,19 +224,18 @@ async def talk(pilot: Pilot[int]) -> None:
     await settle(pilot)
 
 
-@SIZES
-def test_a_conversation(snap_compare: Any, chatty: tuple[Path, Path], size: tuple[int, int]) -> None:
-    look(snap_compare, chatty, size, talk)
-
-
-@SIZES
-def test_making_a_test(snap_compare: Any, chatty: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
+async def test_a_conversation_and_a_test_of_it(pictures: Pictures, chatty: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*chatty)) as pilot:
         await talk(pilot)
-        await pilot.press("escape", "t")
-        await settle(pilot)
-
-    look(snap_compare, chatty, size, before)
+        await pictures.take("test_a_conversation[{size}]")
+        await pilot.press("escape")
+        for size in SIZES:
+            await resized(pilot, size)
+            await pilot.press("t")
+            await settle(pilot)
+            await pictures.take("test_making_a_test[{size}]", size)
+            await pilot.press("escape")
+            await settle(pilot)
 
 
 @pytest.fixture
