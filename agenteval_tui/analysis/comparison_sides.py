@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.history import baselines
 from agenteval_tui.history.comparing import ComparedRun, of_execution, of_runs
+from agenteval_tui.runs.plan_arms import ARMS, arm_of
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -40,13 +41,15 @@ class Sides:
 
 
 def sides_of(store: Store, wanted: Sides) -> tuple[Side, Side]:
-    """Read both sides. Without any reference: the newest execution against its baseline.
+    """Read both sides. Without any reference: the newest execution against its baseline; where it was an A/B one, B
+    against A.
 
     Raises `AgentevalError`: no such execution, agent or variation, no baseline, the same twice, or nothing that ended.
     """
     for names, what in ((wanted.agents, "agents"), (wanted.variations, "variations")):
         if len(names) > 2:
             raise AgentevalError(f"only two {what} can be compared", mend="name two of them")
+    wanted = _with_arms(store, wanted)
     if wanted.within:
         references = (wanted.a or wanted.b or LAST,) * 2
     else:
@@ -69,6 +72,21 @@ def sides_of(store: Store, wanted: Sides) -> tuple[Side, Side]:
             mend="name two executions, or two agents: --agent A --agent B",
         )
     return sides[0], sides[1]
+
+
+def _with_arms(store: Store, wanted: Sides) -> Sides:
+    """Where nobody chose a left side, and the right one is an A/B execution: its arms."""
+    if wanted.a or wanted.agents or wanted.variations:
+        return wanted
+    try:
+        execution = store.execution(wanted.b or LAST)
+    except AgentevalError:
+        return wanted  # a run, or nothing at all: it is said where it is read
+    if not execution.options.get("ab"):
+        return wanted
+    _, names = names_of(execution_side(store, execution).runs)
+    arms = tuple(name for arm in ARMS for name in names if arm_of(name) == arm)
+    return replace(wanted, b=execution.id, variations=arms) if len(arms) == len(ARMS) else wanted
 
 
 def execution_side(store: Store, execution: ExecutionRow) -> Side:

@@ -35,6 +35,8 @@ _RUN = (
 _CHUNK = 400  # ids in one statement
 _SHORTEST_REF = 4
 
+NOTHING_RAN = "the history has no execution yet"
+
 
 def executions(connection: sqlite3.Connection, limit: int, before: int | None) -> list[ExecutionRow]:
     """Newest first; `before` is the rowid of the last one already shown."""
@@ -50,7 +52,7 @@ def execution(connection: sqlite3.Connection, ref: str) -> ExecutionRow:
     if ref == "last":
         found = executions(connection, 1, None)
         if not found:
-            raise AgentevalError("the history has no execution yet", mend="run a suite first: agenteval run PATH")
+            raise AgentevalError(NOTHING_RAN, mend="run a suite first: agenteval run PATH")
         return found[0]
     rowid = _resolve(connection, "executions", ref, kind="execution")
     return _execution(connection.execute(f"{_EXECUTION} WHERE id = ?", (rowid,)).fetchone())

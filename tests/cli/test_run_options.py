@@ -88,6 +88,10 @@ def test_two_agents_are_compared_and_one_is_only_recommended_for_a_reason(cli: A
     assert "No difference is shown" in cli("stats", "--ab").out
     cli("run", suite, "--test", "good")
     assert cli("stats", "--ab").code == 2
+    cli("run", suite, "--ab", "shop", "other", "--test", "good")
+    compared = cli("compare", "--json").json("compare")
+    assert (compared["a"]["name"], compared["b"]["name"]) == ("A: shop", "B: other")
+    cli("run", suite, "--test", "good")
     # A baseline has one agent: two of them together are not measured against it.
     assert cli("baseline", "set", "last").code == 0
     assert "against the baseline" in cli("run", suite, "--test", "good").out

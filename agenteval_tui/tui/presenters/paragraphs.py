@@ -45,6 +45,16 @@ def indented(lines: Iterable[Line], by: int = 1) -> list[Line]:
     return [((" " * by, ""), *line) for line in lines]
 
 
+def nothing_ran() -> list[Line]:
+    """What a screen about runs shows where there are none: no error, but where to begin."""
+    return [
+        (),
+        (("  Nothing was run yet.", ""),),
+        (("  1 goes to the suites; r runs what is selected there.", "dim"),),
+        (("  agenteval import FILE brings in recordings of other tools.", "dim"),),
+    ]
+
+
 def error_lines(error: AgentevalError, width: int) -> list[Line]:
     """What is wrong, where, and how to mend it, as a short text."""
     lines = paragraph(f"! {error.what}", width, "bold error")

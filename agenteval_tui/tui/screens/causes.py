@@ -13,6 +13,7 @@ from textual.containers import Container
 from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -20,7 +21,7 @@ from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, rows_of
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_ran
 from agenteval_tui.tui.screens.cause_deciding import ask_to_decide, ask_to_reopen
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -135,6 +136,9 @@ class CausesScreen(FrameScreen):
     def _failed(self, error: AgentevalError) -> None:
         if self._read is not None:
             self.agenteval.say_error(error)
+            return
+        if error.what == NOTHING_RAN:
+            self.query_one("#causes", VirtualList).set_empty(nothing_ran())
             return
         lines = error_lines(error, max(self.size.width // 2, 20))
         hint: Line = (("  1 goes to the suites: r runs them. agenteval import brings in others' runs.", "dim"),)

@@ -13,6 +13,7 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.widgets import Input
 
+from agenteval_tui.history.queries import NOTHING_RAN
 from agenteval_tui.text.commands import command_line
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -21,7 +22,7 @@ from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
 from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, rows_of
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_ran
 from agenteval_tui.tui.screens.compare_sides import choices_of, chosen_sides
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -123,6 +124,9 @@ class CompareScreen(FrameScreen):
     def _failed(self, error: AgentevalError) -> None:
         if self._found is not None:
             self.agenteval.say_error(error)
+            return
+        if error.what == NOTHING_RAN:
+            self.query_one("#changes", VirtualList).set_empty(nothing_ran())
             return
         lines = error_lines(error, max(self.size.width - 4, 20))
         hint = ("  s chooses the left side, S the right one; 5 goes to the history, 1 to the suites.", "dim")
