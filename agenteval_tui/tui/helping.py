@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import SystemCommand
 from textual.screen import Screen
 
 from agenteval_tui.tui.actions import in_scope, keys_of
-from agenteval_tui.tui.jump import Jump
 from agenteval_tui.tui.launching import Launching
 from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.screens.frame import FrameScreen
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.jump import Jump
 
 
 class Helping(Launching):
@@ -27,6 +30,8 @@ class Helping(Launching):
         if self._jump is not None:
             self._end_jump()
             return
+        from agenteval_tui.tui.jump import Jump
+
         jump = Jump(self.screen)
         if jump.begin():
             self._jump = jump

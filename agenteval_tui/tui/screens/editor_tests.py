@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textual.events import ScreenResume
 
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.presenters.paragraphs import error_lines
 from agenteval_tui.tui.presenters.test_form import read_form
 from agenteval_tui.tui.screens.editor_criteria import EditorCriteria
 from agenteval_tui.tui.screens.editor_docs import Doc
@@ -55,7 +56,16 @@ class EditorTests(EditorCriteria):
             mine = user_agents()
             return session.overview(), mine, self._drafts.listed("test"), sorted(mine)
 
-        self.ask(work, self._show_overview, group="overview")
+        self.ask(work, self._show_overview, group="overview", failed=self._show_failure)
+
+    def _show_failure(self, error: AgentevalError) -> None:
+        """The suites or the history can't be read: say so where the list would be."""
+        if self._overview is not None:
+            self.agenteval.say_error(error)
+            return
+        view = self.query_one("#tests", VirtualList)
+        lines = error_lines(error, max(view.size.width - 2, 20))
+        view.set_empty([(), *(((" ", ""), *line) for line in lines)])
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self._overview is not None:
