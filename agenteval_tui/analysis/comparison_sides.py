@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.history import baselines
-from agenteval_tui.history.comparing import ComparedRun, of_execution, of_runs
+from agenteval_tui.history.comparing import ComparedRun, execution_before, of_execution, of_runs
 from agenteval_tui.runs.plan_arms import ARMS, arm_of
 from agenteval_tui.text.problems import AgentevalError
 
@@ -41,8 +41,8 @@ class Sides:
 
 
 def sides_of(store: Store, wanted: Sides) -> tuple[Side, Side]:
-    """Read both sides. Without any reference: the newest execution against its baseline; where it was an A/B one, B
-    against A.
+    """Read both sides. Without any reference: the newest execution against its baseline, or where none of its tests
+    has one against the execution before; where it was an A/B one, B against A.
 
     Raises `AgentevalError`: no such execution, agent or variation, no baseline, the same twice, or nothing that ended.
     """
@@ -57,9 +57,12 @@ def sides_of(store: Store, wanted: Sides) -> tuple[Side, Side]:
     right = _named(store, references[1])
     if references[0] == BASELINE:
         left = baseline_side(store, right.runs)
+        if left is None and not wanted.a and (before := store.read(lambda c: execution_before(c, right.executions))):
+            left = execution_side(store, store.execution(before))
         if left is None:
             raise AgentevalError(
-                f"no test of execution {right.reference[:10]} has a baseline",
+                f"no test of execution {right.reference[:10]} has a baseline"
+                + ("" if wanted.a else ", and none of them ran before"),
                 mend=f"set one with agenteval baseline set EXECUTION, or name two: agenteval compare A"
                 f" {right.reference[:10]}",
             )

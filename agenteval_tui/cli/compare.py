@@ -48,7 +48,8 @@ def command(
     as_json: bool,
     as_markdown: bool,
 ) -> int:
-    """Compare execution B (default: the newest) with A (default: the baseline of its tests).
+    """Compare execution B (default: the newest) with A (default: the baseline of its tests, where there is none the
+    execution before).
 
     A and B are ids or their beginnings, `last`, or `baseline` for A. Tests are compared with themselves, row by row and
     repetition by repetition; errors are no verdicts. For each test that changed, the old output is graded with the new

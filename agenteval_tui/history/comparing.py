@@ -72,6 +72,19 @@ class ComparedCriterion(NamedTuple):
     score: float | None
 
 
+def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str]) -> str | None:
+    """The newest execution before these in which one of their tests came to a verdict; None: there is none."""
+    found = connection.execute(
+        "WITH these AS (SELECT id FROM executions WHERE uid IN (SELECT value FROM json_each(?))),"
+        " wanted AS MATERIALIZED (SELECT DISTINCT test FROM runs WHERE execution IN (SELECT id FROM these))"
+        " SELECT e.uid FROM executions e WHERE e.id < (SELECT min(id) FROM these) AND EXISTS ("
+        "  SELECT 1 FROM runs r WHERE r.execution = e.id AND r.status IN ('passed', 'failed')"
+        "  AND r.test IN (SELECT test FROM wanted)) ORDER BY e.id DESC LIMIT 1",
+        (json.dumps([clean(one) for one in execution_ids]),),
+    ).fetchone()
+    return None if found is None else str(found[0])
+
+
 def of_execution(connection: sqlite3.Connection, execution_id: str) -> list[ComparedRun]:
     """The runs of an execution in the order of its plan."""
     rows = connection.execute(

@@ -179,6 +179,10 @@ def test_sides_by_name_and_what_is_said_where_there_are_none(store: Store) -> No
         compared(store, a=OLD)
     other = [replace(one, agent="shop/small") for one in BEFORE]
     keep(store, NEW, [*AFTER, *(replace(one, variation="small") for one in other)], at_ms=NOON + 1)
+    found = compared(store)
+    assert (found.a.kind, found.a.reference, found.b.reference) == ("execution", OLD, NEW), "the one before"
+    with pytest.raises(AgentevalError, match=r"no test of execution \S+ has a baseline \("):
+        compared(store, a="baseline")
     set_baseline(store, OLD)
     found = compared(store)
     assert (found.a.kind, found.b.reference, found.a.executions) == ("baseline", NEW, (OLD,))

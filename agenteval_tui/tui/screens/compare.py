@@ -129,7 +129,7 @@ class CompareScreen(FrameScreen):
             self.query_one("#changes", VirtualList).set_empty(nothing_ran())
             return
         lines = error_lines(error, max(self.size.width - 4, 20))
-        hint = ("  s chooses the left side, S the right one; 5 goes to the history, 1 to the suites.", "dim")
+        hint = ("  s chooses the left side, S the right one; 5: history, 1: suites.", "dim")
         view = self.query_one("#changes", VirtualList)
         view.set_empty([(), *(((" ", ""), *line) for line in lines), (), (hint,)])
 

@@ -335,7 +335,6 @@ class TrendsScreen(FrameScreen):
 
     def on_line_block_clicked(self, event: LineBlock.Clicked) -> None:
         """A click in the drawing moves its cursor; on the name of a list it shows that."""
-        super().on_line_block_clicked(event)
         if event.block.id == "plot" and self._trend is not None:
             place = bin_at(event.x, len(self._trend.bins), event.block.size.width, self._cursor)
             if place is not None:

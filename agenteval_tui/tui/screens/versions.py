@@ -41,7 +41,7 @@ def show_versions(
 
     def restored(loaded: LoadedSuite) -> None:
         line = f"{loaded.path.name}:{loaded.line_of(test)}"
-        screen.agenteval.say(f"Restored in {line}. 1 then r runs the test again.")
+        screen.agenteval.say(f"Restored in {line}. The next run uses it.")
         if then is not None:
             then()
 
