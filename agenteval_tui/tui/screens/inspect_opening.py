@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.analysis.neighbours import Around, first_criterion, runs_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.inspect_config import InspectConfig
 from agenteval_tui.tui.screens.inspect_panes import PANES
 from agenteval_tui.tui.screens.inspect_search import InspectSearch
@@ -89,6 +90,8 @@ class InspectOpening(InspectConfig, InspectSearch):
             self._pending = again
             return
         self._restoring = False
+        if self._bench is None:
+            self._looked.show(lambda width: [(), (("  Reading the run …", "dim"),)])
         session = self.agenteval.session
         known = self._around if run_id in self._around.runs and not runs else None
 
@@ -106,7 +109,12 @@ class InspectOpening(InspectConfig, InspectSearch):
                 self._focus_pane("transcript")
                 self._view.go_to_key(at)
 
-        self.ask(work, then, group="open")
+        def failed(error: AgentevalError) -> None:
+            self.agenteval.say_error(error)
+            if self._bench is None:
+                self._show_nothing()
+
+        self.ask(work, then, group="open", failed=failed)
 
     def _opened(self, opened: Opened, *, criterion: str, edit: bool, config: str | None) -> None:
         self._keep_draft()
