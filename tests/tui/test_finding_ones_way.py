@@ -320,6 +320,9 @@ async def test_the_next_start_begins_where_the_last_one_ended(samples: tuple[Pat
         await settle(pilot)
         assert isinstance(gone.screen, SuitesScreen)
         assert gone.notices.all() == ()
+        gone.inspect("01JNEVERWAS")
+        await settle(pilot)
+        assert "No run is open" in text_of(gone), "what said that it reads says so no longer"
 
 
 @pytest.mark.parametrize(
