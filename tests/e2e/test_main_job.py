@@ -49,7 +49,7 @@ def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None
         terminal.wait_for("FROM customers")
         terminal.wait_for("stored: 5 runs of 1 test")
         terminal.send("e")
-        terminal.wait_for("^s save  F4")
+        terminal.wait_for("^t run again")
         # Down to the line with the needles and right to the place, as a person would.
         row = next(i for i, line in enumerate(before_lines(before)) if "contains_all" in line)
         terminal.send("\x1b[B" * row)
@@ -58,6 +58,7 @@ def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None
         terminal.send("\x1b[3~" * len(" = '{{country}}'"))
         terminal.wait_for("flip to passed")
         terminal.wait_for("edited")
+        terminal.wait_for("^s save")
         terminal.send("\x13")
         terminal.wait_for("Saved shop-sql.suite.yaml")
         terminal.send("\x1b")

@@ -25,6 +25,7 @@ class LinesView(ScrollView, can_focus=True):
     `follow` keeps the last line in view while content grows (a streaming answer). A click tells the row.
     """
 
+    DEFAULT_CSS = "LinesView { overflow-x: hidden; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "scroll_down", "Next row", show=False),
         Binding("up,k", "scroll_up", "Previous row", show=False),
@@ -124,8 +125,8 @@ class LinesView(ScrollView, can_focus=True):
         self.scroll_to(y=self.scroll_target_y - 1, animate=False)
 
     def _content_width(self) -> int:
-        # One column is kept for the scroll bar, so that the text does not wrap anew when it appears.
-        return max(self.size.width - (0 if self.show_vertical_scrollbar else 1), 0)
+        # The scroll bar's column is kept free, so that the text does not wrap anew when it appears. `size` has it in it.
+        return max(self.size.width - self.styles.scrollbar_size_vertical, 0)
 
     def _rebuild(self, keep_place: bool) -> None:
         self._width = self._content_width()
