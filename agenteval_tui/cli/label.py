@@ -52,6 +52,8 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
         )
         status = give_label(store, label).status
         invocation.out.line(
-            f"{one_line(name)}: {label.said}; the run stands as ", (status, STYLES.get(status, "dim")), (f"  {row.id}", "dim")
+            f"{one_line(name)}: {label.said}; the run stands as ",
+            (status, STYLES.get(status, "dim")),
+            (f"  {row.id}", "dim"),
         )
     return 0
