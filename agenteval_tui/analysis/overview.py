@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverview:
-    """One suite file: what was loaded, its problems, and by test id what the history says; its quarantines that hold."""
+    """One suite file: what was loaded, its problems, by test id what the history says; quarantines that hold."""
 
     loaded: LoadedSuite
     problems: tuple[Problem, ...]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from textual.errors import NoWidget
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
@@ -78,7 +79,7 @@ def seen_region(screen: Screen[Any], widget: Widget) -> Region | None:
     """The part of a widget that is on the screen; None when nothing of it is."""
     try:
         seen = screen.find_widget(widget).visible_region
-    except Exception:  # it is not laid out: NoWidget of a private module
+    except NoWidget:  # it is not laid out
         return None
     return seen if seen.area and widget.visible else None
 

@@ -125,7 +125,7 @@ class LinesView(ScrollView, can_focus=True):
         self.scroll_to(y=self.scroll_target_y - 1, animate=False)
 
     def _content_width(self) -> int:
-        # The scroll bar's column is kept free, so that the text does not wrap anew when it appears. `size` has it in it.
+        # The scroll bar's column (`size` has it) is kept free, so that the text does not wrap anew when it appears.
         return max(self.size.width - self.styles.scrollbar_size_vertical, 0)
 
     def _rebuild(self, keep_place: bool) -> None:
