@@ -3,8 +3,8 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-# One more than there are cores: many tests wait for terminals, servers and processes.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Two more than there are cores: many tests wait for terminals, servers and processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 

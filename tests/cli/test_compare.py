@@ -24,7 +24,9 @@ def compared(tmp_path: Path) -> Path:
 
 
 def test_compare_and_baselines(cli: Any, compared: Path) -> None:
-    refused = cli("compare")
+    before = cli("compare")
+    assert (before.code, before.out.startswith("smoke 2025-11-19")) == (0, True), "the execution before"
+    refused = cli("compare", "baseline")
     assert refused.code == 2
     assert "agenteval baseline set EXECUTION" in refused.err
     named = cli("compare", OLD[:5])

@@ -106,13 +106,6 @@ def test_idle_writes_nothing(suites: Path) -> None:
         assert terminal.read(1.0) == b""
 
 
-@pytest.mark.parametrize("term", ["xterm", "linux", "screen"])
-def test_poor_terminals_get_their_own_colours(suites: Path, term: str) -> None:
-    with start(str(suites), TERM=term, COLORTERM="") as terminal:
-        terminal.wait_for("kunden-deutschland")
-        assert b"\x1b[38;2;" not in bytes(terminal.written)
-
-
 def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> None:
     slow = suites / "shop-sql.suite.yaml"
     slow.write_text(slow.read_text(encoding="utf-8").replace("kind: demo,", "kind: demo, pace: 12,"), encoding="utf-8")

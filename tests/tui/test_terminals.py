@@ -36,11 +36,13 @@ def most_colours(written: bytes) -> int:
     ("environment", "colours", "ascii_only"),
     [
         ({"TERM": "linux"}, SIXTEEN, False),
+        ({"TERM": "xterm"}, SIXTEEN, False),
+        ({"TERM": "screen"}, SIXTEEN, False),
         ({"TERM": "screen-256color"}, MANY, False),
         ({"TERM": "vt100", "LANG": "C"}, NONE, True),
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, NONE, False),
     ],
-    ids=["linux", "screen", "vt100-C", "NO_COLOR"],
+    ids=["linux", "xterm", "screen", "screen-256color", "vt100-C", "NO_COLOR"],
 )
 def test_a_terminal_gets_only_what_it_understands(
     environment: dict[str, str], colours: int, ascii_only: bool, tmp_path: Path

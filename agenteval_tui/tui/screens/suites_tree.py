@@ -423,7 +423,7 @@ class SuitesTree(FrameScreen):
             self.action_next_pane()
         box = self.query_one("#filter", Input)
         box.display = True
-        self.call_after_refresh(box.focus)
+        box.focus()  # at once: what is typed behind the slash goes into it
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""
