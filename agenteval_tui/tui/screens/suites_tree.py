@@ -419,8 +419,8 @@ class SuitesTree(FrameScreen):
         self._rekey()
 
     def action_filter(self) -> None:
-        if self.has_class("show-detail"):
-            self.action_next_pane()
+        self.remove_class("show-detail")
+        self._rekey()
         box = self.query_one("#filter", Input)
         box.display = True
         box.focus()  # at once: what is typed behind the slash goes into it
