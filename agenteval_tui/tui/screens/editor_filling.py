@@ -56,7 +56,7 @@ class EditorFilling(EditorFrame):
         self._set_pane("tests")
         box = self.query_one("#filter", Input)
         box.display = True
-        box.focus()  # at once: what is typed behind the slash goes into it
+        self.call_after_refresh(box.focus)  # its pane may have been hidden
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""
