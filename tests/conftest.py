@@ -25,15 +25,34 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
+# What the program reads of the machine it runs on. A builder says CI=true: there, an execution gets no process of its
+# own even on a terminal, and nobody is asked. A test that is about such a machine sets it itself.
+OF_THE_MACHINE = (
+    *(
+        "CI",
+        "STY",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "COLORTERM",
+        "AGENTEVAL_DB",
+        "DASK_SCHEDULER_ADDRESS",
+        "AGENTEVAL_REPAINT",
+    ),
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "EDITOR", "VISUAL", "PYTHONDONTWRITEBYTECODE"),
+)
+
+
 @pytest.fixture(autouse=True)
 def isolated_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Point configuration, data and sockets at temporary folders; forget colours and keys of the environment."""
+    """Point configuration, data and sockets at temporary folders; forget colours and keys of the environment, and what the machine is."""
     monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
     # A socket's path must be short (108 bytes): not below pytest's long folder names.
     with tempfile.TemporaryDirectory(prefix="ae-") as short:
         monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", short)
-        for name in ("AGENTEVAL_DB", "NO_COLOR", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        for name in [name for name in os.environ if name.startswith(("GITHUB_", "SSH_", "TMUX", "TEXTUAL_"))]:
+            monkeypatch.delenv(name)
+        for name in OF_THE_MACHINE:
             monkeypatch.delenv(name, raising=False)
         # The keyring of whoever runs the tests is none of their business.
         monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
