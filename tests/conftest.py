@@ -44,7 +44,7 @@ OF_THE_MACHINE = (
 
 @pytest.fixture(autouse=True)
 def isolated_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Point configuration, data and sockets at temporary folders; forget colours and keys of the environment, and what the machine is."""
+    """Temporary folders for configuration, data and sockets; no colours, keys or builder of the environment."""
     monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
     # A socket's path must be short (108 bytes): not below pytest's long folder names.
