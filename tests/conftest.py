@@ -28,17 +28,9 @@ def pytest_collection_finish() -> None:
 # What the program reads of the machine it runs on. A builder says CI=true: there, an execution gets no process of its
 # own even on a terminal, and nobody is asked. A test that is about such a machine sets it itself.
 OF_THE_MACHINE = (
-    *(
-        "CI",
-        "STY",
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "COLORTERM",
-        "AGENTEVAL_DB",
-        "DASK_SCHEDULER_ADDRESS",
-        "AGENTEVAL_REPAINT",
-    ),
-    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "EDITOR", "VISUAL", "PYTHONDONTWRITEBYTECODE"),
+    *("CI", "STY", "NO_COLOR", "FORCE_COLOR", "COLORTERM", "TEXTUAL_DRIVER", "TEXTUAL_COLOR_SYSTEM", "TEXTUAL_THEME"),
+    *("AGENTEVAL_DB", "AGENTEVAL_REPAINT", "DASK_SCHEDULER_ADDRESS", "EDITOR", "VISUAL", "PYTHONDONTWRITEBYTECODE"),
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"),
 )
 
 
@@ -50,7 +42,7 @@ def isolated_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     # A socket's path must be short (108 bytes): not below pytest's long folder names.
     with tempfile.TemporaryDirectory(prefix="ae-") as short:
         monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", short)
-        for name in [name for name in os.environ if name.startswith(("GITHUB_", "SSH_", "TMUX", "TEXTUAL_"))]:
+        for name in [name for name in os.environ if name.startswith(("GITHUB_", "SSH_", "TMUX"))]:
             monkeypatch.delenv(name)
         for name in OF_THE_MACHINE:
             monkeypatch.delenv(name, raising=False)
