@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -101,13 +102,16 @@ class RunProgress:
 
     def _begin(self) -> None:
         assert self.view.planned is not None
-        by_test: dict[tuple[str, str, int, str, str], _Test] = {}
+        by_test: dict[tuple[str, str, str, int, str, str], _Test] = {}
         several = len({ref.agent for ref in self.view.planned.runs}) > 1
+        owners = {(ref.test, ref.suite) for ref in self.view.planned.runs}
+        shared = {test for test, times in Counter(test for test, _ in owners).items() if times > 1}
         for ref in self.view.planned.runs:
             name = ref.test + (f" [{ref.variation}]" if ref.variation else "") + (f" #{ref.row}" if ref.row else "")
             if several and not ref.variation.endswith(f": {ref.agent}"):  # an arm of an A/B run says it already
                 name += f" ({ref.agent})"
-            key = (ref.test, ref.variation, ref.row, ref.test_name, ref.agent)
+            name += f" ({ref.suite})" if ref.test in shared else ""
+            key = (ref.suite, ref.test, ref.variation, ref.row, ref.test_name, ref.agent)
             by_test.setdefault(key, _Test(name, [])).runs.append(ref.run)
         self._tests = list(by_test.values())
         # Of an execution that is joined later, what was before is in its snapshot.

@@ -222,7 +222,7 @@ class TestSummary:
 
     `n`, `passed`, `errors`, `p50_ms`, `cost` (mean a run) and `criteria` (by name) are of these runs only, because
     older ones say little about the test as it is now; `total` counts all ended runs ever. `recent` holds their
-    outcomes, newest last.
+    outcomes, newest last; `agents`, for each of them, the name of the agent that was asked (empty: not told).
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -237,6 +237,7 @@ class TestSummary:
     cost: float | None
     criteria: Mapping[str, CriterionSummary]
     total: int = 0
+    agents: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

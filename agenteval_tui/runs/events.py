@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """A planned run as watchers need it."""
+    """A planned run as watchers need it. `suite` is the name of its suite: two may have a test of the same id."""
 
     run: str
     test: str
@@ -24,6 +24,7 @@ class RunRef:
     row: int
     repetition: int
     agent: str
+    suite: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +214,12 @@ class Progress(Event):
 @dataclass(frozen=True, slots=True)
 class Ended(Event):
     """The last event: `status` is finished, cancelled, stopped (a limit was reached) or failed; `message` has the
-    reason."""
+    reason. `at_ms`: when (0: not told)."""
 
     type: ClassVar[str] = "ended"
     status: str
     message: str
+    at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,10 +155,10 @@ class _Maker:
 
     def repetitions(self, configuration: Configuration, case: _Ready) -> Iterator[RunPlan]:
         test, suite, asked = self._chosen.test, self._chosen.suite, case.conversation
-        agent = configuration.agent
+        agent, variation = configuration.agent, configuration.variation
         for repetition in range(1, configuration.repeat + 1):
             yield RunPlan(
-                ref=RunRef(new_id(), test.id, test.name, configuration.variation, case.row, repetition, agent.name),
+                ref=RunRef(new_id(), test.id, test.name, variation, case.row, repetition, agent.name, suite.name),
                 suite_key=self._chosen.loaded.key,
                 suite_name=suite.name,
                 agent=agent,

@@ -14,6 +14,7 @@ from agenteval_tui.runs.flight import Flight
 from agenteval_tui.runs.records import run_ended, run_never_begun
 from agenteval_tui.runs.stopping import Repetitions
 from agenteval_tui.runs.verdicts import CANCELLED, SKIPPED, Judged, judge
+from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript
 
@@ -183,7 +184,7 @@ class Settling(Course):
             for run in dropped:
                 self._graded(run.ref.run, nothing, 0.0)
         self._tell_progress()
-        ended: Ended = self._tell(Ended, status, message)
+        ended: Ended = self._tell(Ended, status, message, now_ms())
         return ended
 
     def _remarks(self) -> list[str]:

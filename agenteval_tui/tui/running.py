@@ -45,8 +45,11 @@ class Running(Going):
 
         while True:
             live = {one.execution: one for one in await asyncio.to_thread(live_executions)}
+            before = len(self._live)
             self._set_running(len(live))
             await self._tell(live)
+            if (before or live) and isinstance(self.screen, FrameScreen):
+                self.screen.new_runs()
             if not live:
                 return
             await asyncio.sleep(COUNT_SECONDS)
@@ -99,12 +102,14 @@ class Running(Going):
             if isinstance(self.screen, FrameScreen):
                 self.screen.retitle()
 
-    def live_note(self) -> tuple[Cell, ...]:
-        """What the title says of running executions."""
-        if not self._executions:
+    def live_note(self, shown: int = 0) -> tuple[Cell, ...]:
+        """What the title says of running executions; `shown`: so many of them the screen itself speaks of."""
+        number = self._executions - shown
+        if number <= 0:
             return ()
-        plural = "" if self._executions == 1 else "s"
-        return (("   ", ""), (f"{glyph('running')} {self._executions} execution{plural} running", "running"))
+        what = "other" if shown else "execution"
+        plural = "" if number == 1 else "s"
+        return (("   ", ""), (f"{glyph('running')} {number} {what}{plural} running", "running"))
 
     def say_changed(self, files: Iterable[tuple[str, str, int]]) -> None:
         """Say which suites changed on disk: (their keys, their names, how many errors they have now)."""

@@ -245,6 +245,7 @@ def test_a_summary_tells_the_newest_outcome_last(store: Store) -> None:
     store.flush()
     found = store.test_summaries(SUITE)["t"]
     assert found.recent == ("passed", "failed", "failed", "passed")
+    assert found.agents == (planned(0).agent,) * 4
     assert found.criteria["looks it up"] == CriterionSummary(4, 2, "passed")
 
 

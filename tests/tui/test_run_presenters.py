@@ -38,6 +38,10 @@ def test_rows_are_told_apart_by_variation_row_and_suite() -> None:
     assert [len(group) for group in grid.groups] == [2, 2, 2, 2, 2]
     names = [plain(grid.line(index, 40, focused=False)).split("○")[0].strip() for index in range(5)]
     assert names == ["t #1", "t #2", "t · x #1", "t · x #2", "t #1"]
+    owned = [replace(ref, suite="Shop") for ref in refs[:4]] + [replace(ref, suite="Support") for ref in again]
+    grid = RunGrid(a_view(*owned, RunRef("u", "u", "U", "", 0, 1, "a", "Shop")))
+    names = [plain(grid.line(index, 40, focused=False)).split("○")[0].strip() for index in range(grid.count())]
+    assert names == ["t · Shop #1", "t · Shop #2", "t · Support #1", "u"]
 
 
 def test_narrow_names_keep_what_tells_rows_apart() -> None:

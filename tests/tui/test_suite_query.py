@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from agenteval_tui.history.rows import TestSummary
 from agenteval_tui.suites.load import load_text
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
-from agenteval_tui.tui.presenters.test_state import pulse_of
+from agenteval_tui.tui.presenters.test_state import is_flaky, outcome_of, pulse_of
 
 CRITERIA = "criteria: [{name: c, prototype_class: TextResponse, config_uxon: '{}'}]"
 
@@ -26,6 +27,13 @@ def suite(name: str, recent: dict[str, tuple[str, ...]]) -> SuiteOverview:
         if runs
     }
     return SuiteOverview(loaded, (), summaries)
+
+
+def test_another_agents_runs_make_nobody_flaky() -> None:
+    one = TestSummary("t", 4, 2, 0, (F, F, P, P), None, None, None, {}, agents=("old", "old", "new", "new"))
+    assert not is_flaky(one)
+    assert outcome_of(one) == "passed"
+    assert is_flaky(replace(one, agents=("old", "new", "new", "new")))
 
 
 P, F, E = "passed", "failed", "error"

@@ -41,19 +41,22 @@ class RunGrid:
         self._known: dict[str, tuple[str, bool, bool]] = {}
         self._tallies: list[dict[str, int]] = []
         self._names: list[tuple[str, str, str]] = []
-        places: dict[tuple[str, str, int, int], int] = {}
+        places: dict[tuple[str, str, str, int, int], int] = {}
+        suites: dict[str, set[str]] = {}
+        for run in view.runs.values():
+            suites.setdefault(run.ref.test, set()).add(run.ref.suite)
         for run in view.runs.values():
             ref = run.ref
-            # Two suites may have a test of the same id: its repetitions begin anew.
+            # Two suites of one name may have a test of the same id: its repetitions begin anew.
             again = 0
-            place = places.setdefault((ref.test, ref.variation, ref.row, again), len(self.groups))
+            place = places.setdefault((ref.suite, ref.test, ref.variation, ref.row, again), len(self.groups))
             while place < len(self.groups) and ref.repetition <= self._repetition(place):
                 again += 1
-                place = places.setdefault((ref.test, ref.variation, ref.row, again), len(self.groups))
+                place = places.setdefault((ref.suite, ref.test, ref.variation, ref.row, again), len(self.groups))
             if place == len(self.groups):
                 self.groups.append([])
                 self._tallies.append({})
-                self._names.append(_name(run))
+                self._names.append(_name(run, ref.suite if len(suites[ref.test]) > 1 else ""))
             self._place[ref.run] = len(self.groups[place])
             self.groups[place].append(ref.run)
             self.row_of[ref.run] = place
@@ -193,11 +196,13 @@ def _summed(status: str) -> str:
     return "running" if status == "grading" else status
 
 
-def _name(run: RunView) -> tuple[str, str, str]:
-    """The test, and what tells its rows apart."""
+def _name(run: RunView, suite: str) -> tuple[str, str, str]:
+    """The test, and what tells its rows apart; `suite`: named where another one has a test of the same id."""
     ref = run.ref
-    variation = f" · {one_line(ref.variation, 24)}" if ref.variation else ""
-    return one_line(ref.test, 60), variation, f" #{ref.row}" if ref.row else ""
+    told = [one_line(ref.variation, 24)] if ref.variation else []
+    if suite:
+        told.append(one_line(suite, 24))
+    return one_line(ref.test, 60), "".join(f" · {one}" for one in told), f" #{ref.row}" if ref.row else ""
 
 
 def _fit_name(test: str, variation: str, row: str, width: int) -> str:

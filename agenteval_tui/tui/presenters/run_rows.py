@@ -135,7 +135,9 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
     if judged_tokens or judged_cost:
         judges = [tokens(judged_tokens) if judged_tokens else "", cost(judged_cost)]
         parts.append([("judges ", "dim"), (" ".join(one for one in judges if one), "")])
-    if planned.max_seconds:
+    if view.ended is not None and view.ended.at_ms > planned.started_ms:
+        parts.append([("took ", "dim"), (duration(view.ended.at_ms - planned.started_ms), "")])
+    elif planned.max_seconds:
         parts.append([(f"at most {clock(planned.max_seconds)}", "dim")])
     elif expected.seconds is not None:
         parts.append([(f"about {clock(expected.seconds)}", "dim")])

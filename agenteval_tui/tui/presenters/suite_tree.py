@@ -181,15 +181,16 @@ class SuiteTree:
         seen = criterion_summary(node)
         state = seen.last if seen else ""
         start: list[Cell] = [("       ", ""), mark(state), (" ", ""), (one_line(criterion.name), "")]
-        if criterion.severity != "error":
-            start.append((f"  {criterion.severity}", "dim"))
         if node.suite.quarantined(test.id, criterion.name) is not None:
             start.append((f"  {glyph('flaky')} quarantine", "flaky"))
         end: list[Cell] = []
         if seen and seen.n:
             # The same columns as the test's row above.
             end = [(right(f"{seen.passed}/{seen.n}", 7), "dim"), (right(percent(seen.passed / seen.n), 6), "dim")]
-            end.append((" " * (SPARK + 3), ""))
+        # Where its test's runs stand; behind the name it would be the first to be cut.
+        note = criterion.severity if criterion.severity != "error" else ""
+        if end or note:
+            end.append((left(f"  {note}", SPARK + 3), "dim"))
         return spread(start, end, width) if end else fit(start, width)
 
 

@@ -23,14 +23,22 @@ def outcome_of(summary: TestSummary | None) -> str:
 
 
 def is_flaky(summary: TestSummary | None) -> bool:
-    """Did some of its recent runs pass, and others not?"""
-    return summary is not None and flaky(*recent_rate(summary))
+    """Did some of its recent runs pass, and others not? Of runs with the newest one's agent: that another agent did
+    otherwise makes nobody flaky."""
+    if summary is None:
+        return False
+    recent, agents = summary.recent, summary.agents or ("",) * len(summary.recent)
+    return flaky(*_rate(status for status, agent in zip(recent, agents, strict=True) if agent == agents[-1]))
 
 
 def recent_rate(summary: TestSummary) -> tuple[int, int]:
     """(passed, n) over the summary's recent runs; errors and cancelled runs are not counted."""
-    decided = [status for status in summary.recent if status in ("passed", "failed")]
-    return sum(1 for status in decided if status == "passed"), len(decided)
+    return _rate(summary.recent)
+
+
+def _rate(statuses: Iterable[str]) -> tuple[int, int]:
+    decided = [status for status in statuses if status in ("passed", "failed")]
+    return decided.count("passed"), len(decided)
 
 
 def badness(summary: TestSummary | None) -> tuple[float, int]:

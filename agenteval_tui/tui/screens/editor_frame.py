@@ -158,17 +158,18 @@ class EditorFrame(FrameScreen):
         elif focused in ("tests", "criteria"):
             middle = [(key("new"), "new" if focused == "tests" else "add", "new")]
             middle += [(key("duplicate"), "copy", "duplicate"), (key("delete"), "delete", "delete")]
-            middle += [("J K", "move", ""), ("enter", "fields", "")]
+            moves = f"{key('down')} {key('up')}"
+            middle += [(moves, "move", "move(1)|move(-1)"), ("enter", "fields", "focused.select")]
         elif focused == "config":
             middle = [
-                ("^space", "complete", ""),
+                ("^space", "complete", "focused.complete"),
                 (key("fix"), "fix", "apply_fix"),
                 (key("explain"), "what is this", "explain"),
             ]
             middle += [(key("relax"), "smallest edits", "relax"), ("esc", "criteria", "app.back")]
         else:
             middle = [(key("undo"), "undo", "undo"), (key("next_problem"), "next problem", "next_problem")]
-            middle += [("tab", "field", ""), ("esc", "list", "app.back")]
+            middle += [("tab", "field", "app.focus_next"), ("esc", "list", "app.back")]
         return [save, *middle, pane, ("F1", "help", "app.help")]
 
     def _retitle_panes(self) -> None:

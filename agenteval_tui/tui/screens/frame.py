@@ -58,8 +58,18 @@ class FrameScreen(Screen[None]):
         self.query_one("#title", LineBlock).show(self._title_lines)
 
     def keys(self) -> list[tuple[str, str, str]]:
-        """(key, label, action) of what the last line names, most important first, help last."""
+        """(key, label, action) of what the last line names, most important first, help last.
+
+        An action with `focused.` before it is the focused widget's. Two keys (`J K`) have two actions (`this|that`).
+        """
         return footer(self.SCOPE, self.agenteval.keymap)
+
+    def shown_executions(self) -> int:
+        """How many of the executions that run now are to be seen on this screen: the title counts the others."""
+        return 0
+
+    def new_runs(self) -> None:
+        """Runs have ended since the last look, while this screen is shown. Screens that count runs override it."""
 
     def step_back(self) -> bool:
         """Take `escape` for something inside the screen; False when there is nothing to leave."""
@@ -137,7 +147,7 @@ class FrameScreen(Screen[None]):
             return [fit(((" too small: ", "bold error"), (f"{width} columns", "")), width)]
         start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), ("   ", ""))
         left, right = self.heading(width)
-        live = self.agenteval.live_note()
+        live = self.agenteval.live_note(self.shown_executions())
         return [spread((*start, *left), (*right, *live, (" ", "")), width)]
 
     def _key_lines(self, width: int) -> list[Line]:
@@ -163,14 +173,17 @@ class FrameScreen(Screen[None]):
             return
         column = 0
         for text, _style in self._key_lines(event.block.size.width)[0]:
-            column += len(text)
-            if event.x < column:
+            if event.x < column + len(text):
                 word = text.strip()
                 for key, label, method in self.keys():
                     if method and word in (key, label):
-                        self.run_worker(self._do(method), exit_on_error=False)
+                        # Two keys in one entry (`J K`) do one thing each.
+                        both = method.split("|")
+                        second = word == key and event.x - column >= (len(key) + 1) // 2
+                        self.run_worker(self._do(both[-1] if second else both[0]), exit_on_error=False)
                         return
                 return
+            column += len(text)
 
     async def _do(self, method: str) -> Any:
         await self.run_action(method)

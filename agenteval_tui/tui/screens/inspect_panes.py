@@ -221,6 +221,6 @@ class InspectPanes(InspectBase):
             named = [("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert")]
         keymap = self.agenteval.keymap
         shown = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in named]
-        last = ("^z", "undo", "") if self._edited else ("^space", "complete", "")
+        last = ("^z", "undo", "focused.undo") if self._edited else ("^space", "complete", "focused.complete")
         again = [] if self._edited else [(again_key(self), "run again", "run_again")]
         return [*again, *shown[:2], ("esc", "leave", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]

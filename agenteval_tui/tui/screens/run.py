@@ -514,6 +514,9 @@ class RunScreen(FrameScreen):
         self.set_class(follow, "show-stream")
         self.call_after_refresh((stream if follow else cells).focus)
 
+    def shown_executions(self) -> int:
+        return int(self._watching and self._watch is not None and self._watch.view is self._view)
+
     def step_back(self) -> bool:
         if self.has_class("show-stream"):
             self.action_next_pane()

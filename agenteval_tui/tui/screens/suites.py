@@ -26,6 +26,8 @@ class SuitesScreen(SuitesRuns):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("suites"))
 
     def action_new_test(self) -> None:
+        if self._wait_for_suites(self.action_new_test):
+            return
         node = self._node
         if node is not None:
             self.agenteval.new_test(node.suite.loaded)
@@ -125,5 +127,9 @@ class SuitesScreen(SuitesRuns):
         if node is None:
             return
         line = node.suite.loaded.line_of(node.test.id if node.test else None, node.criterion)
+        if node.test is None:
+            # Who opens a file with problems wants to mend them.
+            wrong = [problem.line for problem in node.suite.problems if problem.severity == "error" and problem.line]
+            line = min(wrong, default=line)
         self.agenteval.open_editor(node.suite.loaded.path, line)
         self.reload()

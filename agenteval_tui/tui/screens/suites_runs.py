@@ -21,6 +21,8 @@ class SuitesRuns(SuitesTree):
         self.action_inspect()
 
     def action_run_selection(self) -> None:
+        if self._wait_for_suites(self.action_run_selection):
+            return
         node = self._node
         marked = self._marked()
         if marked:
@@ -31,7 +33,7 @@ class SuitesRuns(SuitesTree):
             self._start([node.suite.loaded.path], tests, node.test.id if node.test else _name(node))
 
     def action_run_shown(self) -> None:
-        if self._tree is None:
+        if self._wait_for_suites(self.action_run_shown) or self._tree is None:
             return
         shown = self._tree.shown_tests()
         if not shown:
@@ -42,7 +44,7 @@ class SuitesRuns(SuitesTree):
         self._start(paths, tests, "all suites" if not self._tree.query else "what was shown")
 
     def action_run_failed(self) -> None:
-        if self._tree is None:
+        if self._wait_for_suites(self.action_run_failed) or self._tree is None:
             return
         failed = [
             n for n in self._all_tests() if outcome_of(n.suite.summaries.get(n.test.id if n.test else "")) in _BAD
@@ -66,6 +68,8 @@ class SuitesRuns(SuitesTree):
         from agenteval_tui.runs.plan import PlanOptions
         from agenteval_tui.tui.screens.plan import PlanScreen
 
+        if self._wait_for_suites(self.action_plan):
+            return
         node, tree = self._node, self._tree
         if node is None or tree is None:
             self.agenteval.say("There is no test to run.")

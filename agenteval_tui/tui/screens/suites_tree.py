@@ -44,10 +44,13 @@ class SuitesTree(FrameScreen):
         super().__init__()
         self._tree: SuiteTree | None = None
         self._runs: dict[str, Sequence[RunRow]] = {}
+        self._runs_before: dict[str, Sequence[RunRow]] = {}  # shown until they have been read again
+        self._detailed = ""  # the row whose details are shown
         self._watching = False
         self._changed: set[Path] = set()  # files that another program wrote, until they have been read
         self._wanted = ""  # the row to go to when the suites have been read
         self._restored: Mapping[str, Any] = {}  # what the last start kept, until they have been
+        self._waiting: Callable[[], None] | None = None  # the key that was pressed before they had been
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -119,8 +122,31 @@ class SuitesTree(FrameScreen):
         """Read suites and history again; the cursor stays where it is."""
         self.ask(self.agenteval.session.overview, self._show_overview, group="overview", failed=self._show_failure)
 
+    def new_runs(self) -> None:
+        """Runs have ended: only what the history says of the tests is read again."""
+        from agenteval_tui.analysis.overview import with_new_runs
+
+        tree, store = self._tree, self.agenteval.session.store
+        if tree is None:
+            return
+        seen = tree.overview
+
+        def then(overview: Overview) -> None:
+            # What was read meanwhile is as new.
+            if self._tree is tree and tree.overview is seen and overview != seen:
+                self._show_tree(overview)
+
+        self.ask(lambda: with_new_runs(seen, store), then, group="figures", failed=lambda error: None)
+
+    def _wait_for_suites(self, action: Callable[[], None]) -> bool:
+        """Are the suites still being read? Then `action` is done when they have been."""
+        if self._tree is None:
+            self._waiting = action
+        return self._tree is None
+
     def _show_failure(self, error: AgentevalError) -> None:
         """The suites or the history can't be read: say so where the list would be."""
+        self._waiting = None
         if self._tree is not None:
             self.agenteval.say_error(error)
             return
@@ -128,6 +154,20 @@ class SuitesTree(FrameScreen):
         self.query_one("#tree", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines)])
 
     def _show_overview(self, overview: Overview) -> None:
+        self._show_tree(overview)
+        if not self._watching:
+            self._watching = True
+            self.run_worker(self._watch_files(), group="files", exit_on_error=False)
+            for notice in self.agenteval.session.notices:
+                self.agenteval.say(notice, severity="warning")
+            self._say_drafts()
+        self._say_changed(overview)
+        self.agenteval.count_running()
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting()
+
+    def _show_tree(self, overview: Overview) -> None:
         old = self._tree
         if old is None:
             tree = self._take_restored(overview)
@@ -138,7 +178,7 @@ class SuitesTree(FrameScreen):
         self._tree = tree
         if old is not None:
             tree.marked = {key_of(node) for node in self._all_tests()} & old.marked
-        self._runs.clear()
+        self._runs_before, self._runs = self._runs, {}
         view = self.query_one("#tree", VirtualList)
         view.set_empty(self._empty())
         view.set_source(tree, keep_key=view.cursor_key)
@@ -148,14 +188,6 @@ class SuitesTree(FrameScreen):
         self.query_one("#hint", LineBlock).show(self._hint_lines)
         self.retitle()
         self._show_detail()
-        if not self._watching:
-            self._watching = True
-            self.run_worker(self._watch_files(), group="files", exit_on_error=False)
-            for notice in self.agenteval.session.notices:
-                self.agenteval.say(notice, severity="warning")
-            self._say_drafts()
-        self._say_changed(overview)
-        self.agenteval.count_running()
 
     def _say_drafts(self) -> None:
         """Edits of an earlier start that were not saved are in the Editor."""
@@ -302,7 +334,8 @@ class SuitesTree(FrameScreen):
 
     def _show_detail(self) -> None:
         node = self._node
-        runs = self._runs.get(test_key(node), ()) if node else ()
+        key = test_key(node)
+        runs = self._runs.get(key, self._runs_before.get(key, ()))
         self._draw_detail(node, runs)
         if node is not None and node.test is not None and test_key(node) not in self._runs:
             self._ask_runs(node, lambda: None)
@@ -330,7 +363,11 @@ class SuitesTree(FrameScreen):
 
         at = now_ms()
         view = self.query_one("#detail", LinesView)
-        view.show(lambda width: [((" ", ""), *line) for line in detail(node, runs, at, width - 1)], keep_place=False)
+        before, self._detailed = self._detailed, node.key if node is not None else ""
+        view.show(
+            lambda width: [((" ", ""), *line) for line in detail(node, runs, at, width - 1)],
+            keep_place=before == self._detailed,
+        )
 
     # Folding, filtering, panes
 
