@@ -161,8 +161,8 @@ def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
             f"{path}: {report.format}, {plural(report.read, 'run')} read, {report.added:,} added",
             f" as execution {report.execution_id}",
         )
-    for reason, count in report.skipped:
-        out.line(("  skipped ", "warn"), f"{count:,}: {reason}")
+    for one in report.left_out():
+        out.line(("  skipped ", "warn"), one)
     for note in report.notes:
         out.line(("  note ", "warn"), note)
     if report.cut_off:
@@ -180,7 +180,12 @@ def _data(path: Path, report: Any, error: str | None, dry_run: bool) -> dict[str
         "added": report.added if report else 0,
         "already": bool(report and report.already),
         "cut_off": bool(report and report.cut_off),
-        "skipped": [{"reason": reason, "count": count} for reason, count in report.skipped] if report else [],
+        "skipped": [
+            {"reason": reason, "count": count, "first": report.places.get(reason, "")}
+            for reason, count in report.skipped
+        ]
+        if report
+        else [],
         "notes": list(report.notes) if report else [],
         "error": error,
         "dry_run": dry_run,

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval_tui.exchange.json_stream import wide_encoding
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.text.problems import AgentevalError
 
@@ -18,8 +19,7 @@ def read_document(source: Source) -> Any:
     """The document. Dates of YAML are texts. Raises `AgentevalError`."""
     where = str(source.path)
     data = source.document()
-    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = data.decode("utf-16" if wide else "utf-8-sig", "replace")
+    text = data.decode(wide_encoding(data) or "utf-8-sig", "replace")
     try:
         return _counted(json.loads(text), where)
     except (ValueError, RecursionError):

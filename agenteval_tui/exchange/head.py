@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from dataclasses import dataclass
 from typing import IO, Any
 
 from agenteval_tui.exchange.json_reader import JsonReader
-from agenteval_tui.exchange.json_stream import Broken, Item, Unreadable, read_values
+from agenteval_tui.exchange.json_stream import Broken, Item, Unreadable, read_values, wide_encoding
 from agenteval_tui.exchange.source import Source
 
 LOOKED_AT = 8_000_000
@@ -48,7 +47,7 @@ def look(source: Source) -> Head:
         pass
     if values:
         return Head(values=tuple(values))
-    text = begin.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    text = begin.decode(wide_encoding(begin) or "utf-8-sig", "replace")
     keys = frozenset(found.group(2) for found in _YAML_KEY.finditer(text)) if not text.lstrip().startswith("{") else ()
     broken: Broken | None = None
     for number, one in enumerate(read_values(_Bounded(source.open()))):  # type: ignore[arg-type]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -32,8 +33,9 @@ class ImportReport:
     """What an import did.
 
     `read` counts the runs found in the file, `added` those that are in the history now; `skipped` says why some are
-    not, `notes` what else is to be known of the file. `cut_off`: the file ends too early. `already`: the same file
-    was imported before as `execution_id`, and nothing was added.
+    not, `places` where in the file the first of each such reason stands, `notes` what else is to be known of the file.
+    `cut_off`: the file ends too early. `already`: the same file was imported before as `execution_id`, and nothing was
+    added.
     """
 
     execution_id: str
@@ -44,6 +46,14 @@ class ImportReport:
     notes: tuple[str, ...] = ()
     cut_off: bool = False
     already: bool = False
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def left_out(self) -> Iterator[str]:
+        """What was left out, a line each: `2, the first in line 7: not valid JSON`."""
+        for reason, count in self.skipped:
+            place = self.places.get(reason, "")
+            place = f", {place}" if place and count == 1 else f", the first: {place}" if place else ""
+            yield f"{count:,}{place}: {reason}"
 
 
 def import_file(
@@ -85,6 +95,11 @@ def opened(path: Path) -> Iterator[Source]:
     try:
         if path.is_dir():
             raise IsADirectoryError
+        if not stat.S_ISREG(path.stat().st_mode):
+            # It is read more than once: to tell its format, to know it again, and for what it holds.
+            raise AgentevalError(
+                "this is a pipe or a device, and no file", where=str(path), mend="write it into a file first"
+            )
         with Source(path) as source:
             yield source
     except AgentevalError as error:
@@ -153,6 +168,7 @@ def _import(
         skipped=tuple(tally.skipped.most_common()),
         notes=tuple(tally.notes),
         cut_off=tally.cut_off,
+        places=tally.places,
     )
 
 
@@ -215,6 +231,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.skipped: Counter[str] = Counter()
+        self.places: dict[str, str] = {}
         self.notes: list[str] = []
         self.cut_off = False
 
@@ -224,10 +241,11 @@ class _Tally:
                 yield one
                 continue
             self.cut_off = self.cut_off or one.cut_off
+            place = one.place or (f"line {one.line}" if one.line else "")
             if one.counts:
                 self.skipped[one.reason] += 1
+                self.places.setdefault(one.reason, place)
             elif len(self.notes) < 20:
-                place = one.place or (f"line {one.line}" if one.line else "")
                 self.notes.append(f"{place}: {one.reason}" if place else one.reason)
 
     def words(self) -> str:

@@ -16,7 +16,10 @@ from functools import partial
 from typing import IO, Any
 
 LARGEST_MEMBER = 4_000_000_000
-"""Bytes that are unpacked of one member. More is a bomb, or nothing that a person could look at."""
+"""Bytes that are unpacked of one member. More is nothing that a person could look at."""
+ALWAYS, TIMES = 200_000_000, 500
+"""An archive unpacks to so many bytes, and to so many times its own size. More is a bomb: logs shrink to a tenth, and
+to a hundredth where their samples repeat themselves."""
 
 _LOCAL = b"PK\x03\x04"
 _ZSTD = 93
@@ -53,25 +56,33 @@ class Archive:
 def open_archive(file: IO[bytes]) -> Archive:
     """The archive in a seekable file. Raises `DamagedMember` when there is nothing in it."""
     zipfile = _zipfile()
+    budget = _Budget(ALWAYS + TIMES * file.seek(0, io.SEEK_END))
     try:
         opened = zipfile.ZipFile(file)
         listed = opened.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, struct.error, NotImplementedError):
-        return _recovered(file)
+        return _recovered(file, budget)
     members = {
-        info.filename: Member(info.filename, partial(_member, zipfile, opened, info))
+        info.filename: Member(info.filename, partial(_member, zipfile, opened, info, budget))
         for info in listed
         if not info.is_dir()
     }
     return Archive(members, replaced=sum(not info.is_dir() for info in listed) - len(members))
 
 
-def _member(zipfile: Any, archive: Any, info: Any) -> _Limited:
-    return _Limited(_opened(zipfile, archive, info))
+@dataclass(slots=True)
+class _Budget:
+    """The bytes that all members of an archive may still unpack to."""
+
+    left: int
 
 
-def _found(file: IO[bytes], start: int, method: int, size: int | None) -> _Limited:
-    return _Limited(_unpacked(file, start, method, size))
+def _member(zipfile: Any, archive: Any, info: Any, budget: _Budget) -> _Limited:
+    return _Limited(_opened(zipfile, archive, info), budget)
+
+
+def _found(file: IO[bytes], start: int, method: int, size: int | None, budget: _Budget) -> _Limited:
+    return _Limited(_unpacked(file, start, method, size), budget)
 
 
 def _zipfile() -> Any:
@@ -98,9 +109,10 @@ def _opened(zipfile: Any, archive: Any, info: Any) -> IO[bytes]:
 class _Limited(io.RawIOBase):
     """A member's bytes, as far as they may be; what breaks while unpacking is a `DamagedMember`."""
 
-    def __init__(self, inner: IO[bytes]) -> None:
+    def __init__(self, inner: IO[bytes], budget: _Budget) -> None:
         self._inner = inner
         self._left = LARGEST_MEMBER
+        self._budget = budget
 
     def read(self, size: int = -1) -> bytes:
         try:
@@ -114,6 +126,9 @@ class _Limited(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise DamagedMember(f"unpacks to more than {LARGEST_MEMBER:,} bytes")
+        self._budget.left -= len(data)
+        if self._budget.left < 0:
+            raise DamagedMember(f"the archive unpacks to more than {TIMES} times its size")
         return data
 
     def close(self) -> None:
@@ -121,15 +136,13 @@ class _Limited(io.RawIOBase):
         super().close()
 
 
-def _recovered(file: IO[bytes]) -> Archive:
+def _recovered(file: IO[bytes], budget: _Budget) -> Archive:
     """The members of an archive without its directory."""
     members: dict[str, Member] = {}
     found = 0
     for name, start, method, size in _local_headers(file):
         found += 1
-        members[name] = Member(
-            name, partial(_found, file, start, method, size)
-        )  # fmt: skip
+        members[name] = Member(name, partial(_found, file, start, method, size, budget))
     if not members:
         raise DamagedMember("it is no ZIP archive, or damaged from its beginning", cut_off=True)
     return Archive(members, cut_off=True, replaced=found - len(members))

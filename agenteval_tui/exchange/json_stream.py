@@ -24,6 +24,12 @@ _LITERALS = ("true", "false", "null", "NaN", "-Infinity", "Infinity")
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
+def wide_encoding(begin: bytes) -> str:
+    """The encoding of JSON that is not UTF-8, told by its first bytes: JSON begins with ASCII. "": it is UTF-8."""
+    told = json.detect_encoding(begin[:4]) if len(begin) >= 4 else ""
+    return told if told.startswith(("utf-16", "utf-32")) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """One value of the file. `number` counts from 1; `line` is where it begins, from 1.
@@ -282,11 +288,11 @@ class Text:
         return False
 
     def _decoded(self, raw: bytes) -> str:
-        """The text of the next bytes: UTF-8, or UTF-16 with a byte order mark, as some shells write it."""
+        """The text of the next bytes: UTF-8, or UTF-16 or UTF-32 as some shells write it, with a mark or without."""
         first = not self._text and not self._at and not self._pending and self.line == 1
         self._ended = not raw
-        if self._wide is None and first and raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            self._wide = codecs.getincrementaldecoder("utf-16")("replace")
+        if self._wide is None and first and (wide := wide_encoding(raw)):
+            self._wide = codecs.getincrementaldecoder(wide)("replace")
         if self._wide is not None:
             return self._wide.decode(raw, self._ended)
         data = self._pending + raw

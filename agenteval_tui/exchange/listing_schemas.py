@@ -76,7 +76,7 @@ IMPORTED = array(
             "added": COUNT,
             "already": FLAG,
             "cut_off": FLAG,
-            "skipped": array(record({"reason": TEXT, "count": COUNT})),
+            "skipped": array(record({"reason": TEXT, "count": COUNT, "first": TEXT})),
             "notes": array(TEXT),
             "error": {**or_null(TEXT), "description": "why nothing of this file was imported"},
             "dry_run": {**FLAG, "description": "nothing was stored"},

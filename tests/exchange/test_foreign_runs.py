@@ -386,6 +386,9 @@ def test_tau2_simulations(imported, store: Store) -> None:
         ("utf-8", codecs.BOM_UTF8),
         ("utf-16-le", codecs.BOM_UTF16_LE),
         ("utf-16-be", codecs.BOM_UTF16_BE),
+        ("utf-16-le", b""),
+        ("utf-16-be", b""),
+        ("utf-32-le", codecs.BOM_UTF32_LE),
     ],
 )
 def test_encodings(imported, encoding: str, mark: bytes) -> None:

@@ -309,3 +309,20 @@ def test_an_import_that_was_killed_is_made_again_as_if_it_had_not_been(tmp_path:
         assert (row.id, row.status, row.passed) == (report.execution_id, "finished", 1_200)
         assert store.counts().runs == 1_200
         assert import_file(path, store).already
+
+
+def test_a_pipe_is_refused_at_once_and_places_are_said(store: Store, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for one in (pipe, Path("/dev/zero")):
+        with pytest.raises(AgentevalError, match="no file") as refused:
+            import_file(one, store)
+        assert refused.value.mend == "write it into a file first"
+    said = '{"messages": [{"role": "assistant", "content": "x"}]}'
+    path = tmp_path / "broken.jsonl"
+    path.write_text("\n".join([said, "{broken", said, said, "{broken", said[:20]]), "utf-8")
+    report = import_file(path, store)
+    assert (report.added, report.cut_off) == (3, True)
+    first, second = report.left_out()
+    assert first.startswith("2, the first: line 2: not valid JSON")
+    assert second == "1, line 6: the file ends in the middle of it"

@@ -292,6 +292,9 @@ def test_other_archives_and_packings_are_refused_in_words(imported, tmp_path: Pa
         imported(bytes(odd), "c.eval")
 
 
+_SAID = "unpacks to more than 20,000,000 bytes"
+
+
 def test_a_bomb_is_told_and_costs_no_memory(imported, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspect_zip, "LARGEST_MEMBER", 20_000_000)
     bomb = '{"id": "bomb", "store": "' + "0" * 30_000_000 + '"}'
@@ -306,7 +309,16 @@ def test_a_bomb_is_told_and_costs_no_memory(imported, monkeypatch: pytest.Monkey
         tracemalloc.stop()
     assert [row.test_id for row, _ in runs] == ["a"]
     assert "unpacks to more than" in report.skipped[0][0]
+    assert list(report.left_out()) == [f"1, samples/bomb_epoch_1.json: a sample can't be unpacked: {_SAID}"]
     assert peak < 12_000_000
+
+    # Many small ones together are one too.
+    monkeypatch.setattr(inspect_zip, "ALWAYS", 1_000_000)
+    monkeypatch.setattr(inspect_zip, "TIMES", 2)
+    bombs = [(f"samples/bomb{n}_epoch_1.json", '{"id": "bomb", "store": "' + "0" * 600_000 + '"}') for n in range(3)]
+    report, runs = imported(packed(sample(), more=bombs), "bombs.eval")
+    assert [row.test_id for row, _ in runs] == ["a"]
+    assert "unpacks to more than 2 times its size" in " ".join(report.left_out())
 
 
 def test_a_large_sample_is_read_without_holding_it(tmp_path: Path) -> None:
