@@ -17,9 +17,11 @@ from typing import IO, Any
 
 LARGEST_MEMBER = 4_000_000_000
 """Bytes that are unpacked of one member. More is nothing that a person could look at."""
-ALWAYS, TIMES = 200_000_000, 500
-"""An archive unpacks to so many bytes, and to so many times its own size. More is a bomb: logs shrink to a tenth, and
+ALWAYS, TIMES = 50_000_000, 500
+"""A member unpacks to so many bytes, and to so many times its packed size. More is a bomb: logs shrink to a tenth, and
 to a hundredth where their samples repeat themselves."""
+TOGETHER = 1_000_000_000
+"""So many bytes, and `TIMES` the archive's size, are unpacked of all members: many small bombs are one too."""
 
 _LOCAL = b"PK\x03\x04"
 _ZSTD = 93
@@ -56,7 +58,7 @@ class Archive:
 def open_archive(file: IO[bytes]) -> Archive:
     """The archive in a seekable file. Raises `DamagedMember` when there is nothing in it."""
     zipfile = _zipfile()
-    budget = _Budget(ALWAYS + TIMES * file.seek(0, io.SEEK_END))
+    budget = _Budget(TOGETHER + TIMES * file.seek(0, io.SEEK_END))
     try:
         opened = zipfile.ZipFile(file)
         listed = opened.infolist()
@@ -78,11 +80,12 @@ class _Budget:
 
 
 def _member(zipfile: Any, archive: Any, info: Any, budget: _Budget) -> _Limited:
-    return _Limited(_opened(zipfile, archive, info), budget)
+    return _Limited(_opened(zipfile, archive, info), info.compress_size, budget)
 
 
 def _found(file: IO[bytes], start: int, method: int, size: int | None, budget: _Budget) -> _Limited:
-    return _Limited(_unpacked(file, start, method, size), budget)
+    packed = file.seek(0, io.SEEK_END) - start if size is None else size
+    return _Limited(_unpacked(file, start, method, size), packed, budget)
 
 
 def _zipfile() -> Any:
@@ -109,9 +112,10 @@ def _opened(zipfile: Any, archive: Any, info: Any) -> IO[bytes]:
 class _Limited(io.RawIOBase):
     """A member's bytes, as far as they may be; what breaks while unpacking is a `DamagedMember`."""
 
-    def __init__(self, inner: IO[bytes], budget: _Budget) -> None:
+    def __init__(self, inner: IO[bytes], packed: int, budget: _Budget) -> None:
         self._inner = inner
-        self._left = LARGEST_MEMBER
+        self._most = min(LARGEST_MEMBER, ALWAYS + TIMES * packed)
+        self._left = self._most
         self._budget = budget
 
     def read(self, size: int = -1) -> bytes:
@@ -124,11 +128,11 @@ class _Limited(io.RawIOBase):
         except Exception as error:  # each way of packing has errors of its own
             raise DamagedMember(str(error) or type(error).__name__) from None
         self._left -= len(data)
-        if self._left < 0:
-            raise DamagedMember(f"unpacks to more than {LARGEST_MEMBER:,} bytes")
         self._budget.left -= len(data)
+        if self._left < 0:
+            raise DamagedMember(f"unpacks to more than {self._most:,} bytes")
         if self._budget.left < 0:
-            raise DamagedMember(f"the archive unpacks to more than {TIMES} times its size")
+            raise DamagedMember(f"the archive unpacks to more than {TOGETHER:,} bytes and {TIMES} times its size")
         return data
 
     def close(self) -> None:
