@@ -129,10 +129,10 @@ class _Limited(io.RawIOBase):
             raise DamagedMember(str(error) or type(error).__name__) from None
         self._left -= len(data)
         self._budget.left -= len(data)
-        if self._left < 0:
-            raise DamagedMember(f"unpacks to more than {self._most:,} bytes")
         if self._budget.left < 0:
             raise DamagedMember(f"the archive unpacks to more than {TOGETHER:,} bytes and {TIMES} times its size")
+        if self._left < 0:
+            raise DamagedMember(f"unpacks to more than {self._most:,} bytes")
         return data
 
     def close(self) -> None:
