@@ -17,16 +17,69 @@ Line = tuple[Cell, ...]
 ELLIPSIS = "…"
 
 
+# Characters that take one cell in every terminal: letters of Europe, dashes and quotes, arrows, lines, blocks, signs.
+_ONE_CELL = frozenset(
+    chr(code)
+    for first, last in (
+        (0x20, 0x7E), (0xA0, 0xAC), (0xAE, 0x2FF), (0x370, 0x377), (0x390, 0x3A1), (0x3B1, 0x3C9), (0x400, 0x45F),
+        (0x2013, 0x2014), (0x2018, 0x201A), (0x201C, 0x201E), (0x2022, 0x2022), (0x2026, 0x2026), (0x20AC, 0x20AC),
+        (0x2190, 0x2193), (0x2500, 0x25A1), (0x25B8, 0x25B9), (0x25CB, 0x25CB), (0x25CF, 0x25D0), (0x2713, 0x2713),
+        (0x2717, 0x2717), (0x2800, 0x28FF),
+    )
+    for code in range(first, last + 1)
+)  # fmt: skip
+_narrow = _ONE_CELL.issuperset
+
+
+def _plain(text: str) -> bool:
+    """Does each character take one cell?"""
+    return (text.isascii() and text.isprintable()) or _narrow(text)
+
+
 def cell_len(text: str) -> int:
     """Terminal cells that a text takes. Most texts are plain, and need not be looked at letter by letter."""
-    return len(text) if text.isascii() and text.isprintable() else cells.cell_len(text)
+    return len(text) if _plain(text) else cells.cell_len(text)
 
 
 def set_cell_size(text: str, width: int) -> str:
     """`text` in exactly `width` cells: cut, or filled with spaces."""
-    if text.isascii() and text.isprintable():
-        return text[: max(width, 0)].ljust(width)
-    return cells.set_cell_size(text, width)
+    # What is cut off need not be looked at: a row may begin a long text.
+    head = text[: max(width, 0)]
+    if _plain(head):
+        return head.ljust(width)
+    some = text[: 4 * width + 16]
+    return cells.set_cell_size(some if cells.cell_len(some) > width else text, width)
+
+
+def laid(line: Iterable[Cell], width: int, at: int) -> tuple[list[Cell], list[Cell]]:
+    """The line in exactly `width` cells (cut with `…`, or filled with spaces): its first `at` cells, and the rest.
+
+    A wide character on the border becomes two spaces.
+    """
+    head: list[Cell] = []
+    tail: list[Cell] = []
+    given = tuple(line)
+    used = 0
+    for text, style in given:
+        length = cell_len(text)
+        if used >= at:
+            tail.append((text, style))
+        elif used + length <= at:
+            head.append((text, style))
+        else:
+            room = at - used
+            start = text[:room]
+            one, other = (start, text[room:]) if _plain(start) else cells.split_text(text, room)
+            head.append((one, style))
+            tail.append((other, style))
+        used += length
+    if used > width:
+        return laid(fit(given, width), width, at)
+    if used < at:
+        head.append((" " * (at - used), ""))
+    if max(used, at) < width:
+        tail.append((" " * (width - max(used, at)), ""))
+    return head, tail
 
 
 def width_of(line: Iterable[Cell]) -> int:
@@ -41,12 +94,16 @@ def plain(line: Iterable[Cell]) -> str:
 
 def fit(line: Iterable[Cell], width: int) -> Line:
     """The line in at most `width` cells; where something is cut the last cell is `…`."""
-    given = tuple(line)
+    return _fitted(line, width)[0]
+
+
+def _fitted(line: Iterable[Cell], width: int) -> tuple[Line, int]:
+    """The line in at most `width` cells, and how many it takes."""
     if width <= 0:
-        return ()
+        return (), 0
     total = 0
     kept: list[Cell] = []
-    for text, style in given:
+    for text, style in line:
         length = cell_len(text)
         if total + length <= width:
             kept.append((text, style))
@@ -61,7 +118,9 @@ def fit(line: Iterable[Cell], width: int) -> Line:
         last, last_style = kept.pop()
         kept.append((set_cell_size(last, cell_len(last) - 1) + ELLIPSIS, last_style))
         break
-    return tuple(kept)
+    else:
+        return tuple(kept), total
+    return tuple(kept), width_of(kept)
 
 
 def fold(line: Iterable[Cell], width: int) -> list[Line]:
@@ -91,19 +150,23 @@ def fit_text(text: str, width: int) -> str:
 
 def pad(line: Iterable[Cell], width: int, style: str = "") -> Line:
     """The line in exactly `width` cells: cut with `…`, or filled with spaces on the right."""
-    cells = fit(line, width)
-    missing = width - width_of(cells)
+    cells, used = _fitted(line, width)
+    missing = width - used
     return (*cells, (" " * missing, style)) if missing > 0 else cells
 
 
 def right(text: str, width: int) -> str:
     """`text` right-aligned in `width` cells (cut with `…` when longer)."""
+    if len(text) <= width and _plain(text):
+        return text.rjust(width)
     shown = fit_text(text, width)
     return " " * (width - cell_len(shown)) + shown
 
 
 def left(text: str, width: int) -> str:
     """`text` left-aligned in `width` cells (cut with `…` when longer)."""
+    if len(text) <= width and _plain(text):
+        return text.ljust(width)
     shown = fit_text(text, width)
     return shown + " " * (width - cell_len(shown))
 
@@ -115,8 +178,8 @@ def spread(start: Iterable[Cell], end: Iterable[Cell], width: int) -> Line:
     if end_width >= width:
         return fit(end, width)
     room = width - end_width
-    cells = fit(start, room - 1 if end_width else room)
-    return (*cells, (" " * (room - width_of(cells)), ""), *end)
+    cells, used = _fitted(start, room - 1 if end_width else room)
+    return (*cells, (" " * (room - used), ""), *end)
 
 
 def wrap(text: str, width: int) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ from agenteval_tui.tui.lines import Cell, Line, pad
 # Words that set an attribute; every other word of a token is a colour of the theme.
 _ATTRIBUTES = {"bold", "italic", "underline", "strike", "reverse", "dim"}
 _NO_COLOURS = frozenset({"", "text"})
+MOST_LAID = 1_000
 
 
 class Palette:
@@ -32,12 +33,22 @@ class Palette:
         self._background = background
         self._ansi = ansi
         self._cache: dict[str, Style] = {}
+        self._laid: dict[tuple[Style, str], Style] = {}
 
     def style(self, token: str) -> Style:
         """The style of a token, cached."""
         found = self._cache.get(token)
         if found is None:
             found = self._cache[token] = self._make(token)
+        return found
+
+    def on(self, base: Style, token: str) -> Style:
+        """The style of a token laid on `base`, cached."""
+        found = self._laid.get((base, token))
+        if found is None:
+            if len(self._laid) > MOST_LAID:
+                self._laid.clear()
+            found = self._laid[base, token] = base + self.style(token)
         return found
 
     def strip(self, line: Iterable[Cell], width: int, base: str = "") -> Strip:

@@ -10,24 +10,32 @@ from textual.strip import Strip
 
 
 def thrifty(segments: Iterable[Segment], width: int) -> Strip:
-    """The segments as a strip of `width` cells with neighbours joined that look the same.
+    """The segments as a strip of `width` cells with neighbours joined that look the same."""
+    return Strip(joined((text, style) for text, style, _ in segments), width)
+
+
+def joined(parts: Iterable[tuple[str, Style | None]]) -> list[Segment]:
+    """Texts with their styles as segments, with neighbours joined that look the same.
 
     Spaces show no colour but the background's: they join a neighbour with the same background, whatever its colour.
     """
-    joined: list[tuple[str, Style | None]] = []
-    for text, style, _ in segments:
+    kept: list[tuple[str, Style | None]] = []
+    for text, style in parts:
         if not text:
             continue
-        if joined:
-            before, before_style = joined[-1]
-            if before_style == style or (text.isspace() and _blank_alike(before_style, style)):
-                joined[-1] = (before + text, before_style)
+        if kept:
+            before, before_style = kept[-1]
+            if before_style is style or before_style == style:
+                kept[-1] = (before + text, before_style)
+                continue
+            if text.isspace() and _blank_alike(before_style, style):
+                kept[-1] = (before + text, before_style)
                 continue
             if before.isspace() and _blank_alike(before_style, style):
-                joined[-1] = (before + text, style)
+                kept[-1] = (before + text, style)
                 continue
-        joined.append((text, style))
-    return Strip([Segment(text, style) for text, style in joined], width)
+        kept.append((text, style))
+    return [Segment(text, style) for text, style in kept]
 
 
 def _blank_alike(one: Style | None, other: Style | None) -> bool:

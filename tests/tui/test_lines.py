@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from agenteval_tui.text.display import displayable
-from agenteval_tui.tui.lines import fit, fold, pad, plain, right, spread, width_of, wrap
+from agenteval_tui.tui.lines import _ONE_CELL, fit, fold, laid, pad, plain, right, set_cell_size, spread, width_of, wrap
 
 SHOWN = st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"]), max_size=60).map(displayable)
 ONE_LINE = SHOWN.map(lambda text: " ".join(text.split()))
@@ -34,6 +34,26 @@ def test_pad_and_spread_fill_exactly(
 ) -> None:
     assert width_of(pad(first, width)) == width
     assert width_of(spread(first, second, width)) <= width
+
+
+@given(LINES, st.integers(1, 60), st.integers(0, 60))
+def test_a_row_in_two_pieces_fills_exactly_and_is_cut_as_a_whole_one(
+    line: tuple[tuple[str, str], ...], width: int, at: int
+) -> None:
+    at = min(at, width)
+    head, tail = laid(line, width, at)
+    assert (width_of(head), width_of(tail)) == (at, width - at)
+    whole, seen = plain(pad(line, width)), plain(head) + plain(tail)
+    assert seen == whole or "  " in seen, "only a wide character on the border is not what it was"
+
+
+@given(ONE_LINE, st.integers(0, 30))
+def test_a_text_in_so_many_cells(text: str, width: int) -> None:
+    assert cell_len(set_cell_size(text * 5, width)) == width
+
+
+def test_what_counts_as_one_cell_without_looking_takes_one() -> None:
+    assert {cell_len(char) for char in _ONE_CELL} == {1}
 
 
 @given(SHOWN.map(lambda text: text.replace("\t", " ")), st.integers(2, 30))

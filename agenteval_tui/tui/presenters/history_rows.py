@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PAGE = 100
 PAGES_KEPT = 30
+DRAWN_KEPT = 500  # lines
 MARKED = "●" if UNICODE else "*"
 BASELINE = "◆" if UNICODE else "B"
 LABEL = "✎" if UNICODE else "L"
@@ -46,6 +47,7 @@ class PagedRows(Generic[Row]):
         self.marked: set[str] = set()
         self._want = want
         self._pages: OrderedDict[int, tuple[dict[int, Row], Mapping[int, Note]]] = OrderedDict()
+        self._drawn: dict[tuple[int, int, Cell], Line] = {}
 
     def count(self) -> int:
         """How many rows there are."""
@@ -59,6 +61,7 @@ class PagedRows(Generic[Row]):
         """The rows of a page, as far as they are still there, and what people left on them."""
         self._pages[page] = ({row.rowid: row for row in rows}, notes)
         self._pages.move_to_end(page)
+        self._drawn.clear()
         while len(self._pages) > PAGES_KEPT:
             self._pages.popitem(last=False)
 
@@ -93,7 +96,13 @@ class PagedRows(Generic[Row]):
         row = page[0].get(self.ids[index])
         if row is None:
             return fit((sign, ("(deleted, or not readable)", "dim")), width)
-        return self.draw(row, page[1].get(row.rowid), sign, width)
+        # Who moves the cursor has its rows painted several times.
+        drawn = self._drawn.get((index, width, sign))
+        if drawn is None:
+            if len(self._drawn) >= DRAWN_KEPT:
+                self._drawn.clear()
+            drawn = self._drawn[index, width, sign] = self.draw(row, page[1].get(row.rowid), sign, width)
+        return drawn
 
     def draw(self, row: Row, note: Note | None, sign: Cell, width: int) -> Line:
         """A row in `width` cells; `sign` says whether it is marked. Subclasses say how."""

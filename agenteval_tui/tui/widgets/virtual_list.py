@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -21,10 +20,10 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from agenteval_tui.tui.lines import Line
+from agenteval_tui.tui.lines import Line, laid
 from agenteval_tui.tui.palette import Palette, palette_of
 from agenteval_tui.tui.presenters.outcomes import UNICODE
-from agenteval_tui.tui.strips import thrifty
+from agenteval_tui.tui.strips import joined
 
 CURSOR = "▌" if UNICODE else ">"  # the sign of the cursor's row: colour never says it alone
 GUTTER = 1  # cells left of each row, for that sign
@@ -149,6 +148,7 @@ class VirtualList(ScrollView, can_focus=True):
         self._empty = tuple(empty)
         self._palette: Palette | None = None
         self._base: Style | None = None
+        self._width: int | None = None  # while lines are rendered
         self._told: tuple[int, str] | None = None
         self.set_reactive(VirtualList.cursor, 0 if self._count else -1)
 
@@ -308,12 +308,15 @@ class VirtualList(ScrollView, can_focus=True):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Several lines: what they all need is looked up once."""
-        self._base = self.rich_style
-        return super().render_lines(crop)
+        self._base, self._width = self.rich_style, self.scrollable_content_region.width
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._width = None
 
     def render_line(self, y: int) -> Strip:
         """Line `y` of the widget."""
-        width = self.scrollable_content_region.width
+        width = self.scrollable_content_region.width if self._width is None else self._width
         base = self._base or self.rich_style
         if self._palette is None:
             self._palette = palette_of(self)
@@ -325,19 +328,18 @@ class VirtualList(ScrollView, can_focus=True):
             return Strip.blank(width, base)
         focused = index == self.cursor
         line = self._source.line(index, width - GUTTER, focused=focused)
-        strip = self._palette.strip(
-            ((CURSOR if focused else " ", "accent" if self.has_focus else "dim"), *line), width
-        ).apply_style(base)
+        sign = (CURSOR, "accent" if self.has_focus else "dim") if focused else (" ", "")
         # Cut where the cursor's background ends, so that moving the cursor repaints nothing behind it.
-        span = self._span(width)
-        head, tail = strip.crop(0, span), strip.crop(span, width)
+        head, tail = laid((sign, *line), width, self._span(width))
+        on = self._palette.on
         if focused:
             name = "virtual-list--cursor" if self.has_focus else "virtual-list--cursor-blurred"
             cursor = self.get_component_rich_style(name)
             over = Style(bgcolor=cursor.bgcolor, reverse=cursor.reverse, underline=cursor.underline)
-            head = Strip([Segment(text, (style or cursor) + over) for text, style, _ in head], span)
-        head = thrifty(head, span)
-        return Strip.join([head, thrifty(tail, width - span)]) if span < width else head
+            shown = joined((text, on(base, token) + over) for text, token in head)
+        else:
+            shown = joined((text, on(base, token)) for text, token in head)
+        return Strip([*shown, *joined((text, on(base, token)) for text, token in tail)], width)
 
     def _span(self, width: int) -> int:
         if self.cursor_width is not None:
