@@ -26,7 +26,7 @@ def page() -> str:
         lines += [f"## {scope.capitalize()}\n", "| keys | action | what it does |", "|---|---|---|"]
         for action in ACTIONS:
             if action.scope == scope:
-                keys = " ".join(f"`{key_word(key)}`" for key in action.keys.split(","))
+                keys = " ".join(f"`{word}`" for word in dict.fromkeys(map(key_word, action.keys.split(","))))
                 lines.append(f"| {keys} | `{action.id}` | {action.description} |")
         lines.append("")
     return "\n".join(lines)

@@ -73,6 +73,12 @@ def open_trial(
     return Trial(bench, ended, at)
 
 
+def with_new(bench: Workbench, spec: CriterionSpec) -> Workbench:
+    """The workbench with a criterion more, its last, that stands in no file yet."""
+    kept = tuple(one for one in bench.criteria if not one.new and not one.scratch)
+    return bench.turned(criteria=(*kept, WorkCriterion(spec, spec.config_text, None, new=True)))
+
+
 def spec_from(values: Mapping[str, str]) -> CriterionSpec:
     """The criterion that a form's texts make; what is no number counts as not given: the form says that it is wrong."""
     return CriterionSpec(

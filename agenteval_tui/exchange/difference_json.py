@@ -9,6 +9,7 @@ from agenteval_tui.analysis.wording import compare_arguments
 from agenteval_tui.history.rows import RunRow
 
 VERSION = 1
+DIGITS = 6  # of a score: a mean has no more to say, and what follows is noise of the arithmetic
 
 
 def difference_document(left: RunRow, right: RunRow, alignment: Alignment) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def _run(row: RunRow) -> dict[str, Any]:
         "repetition": row.repetition,
         "agent": row.agent,
         "status": row.status,
-        "score": row.score,
+        "score": None if row.score is None else round(row.score, DIGITS),
     }
 
 

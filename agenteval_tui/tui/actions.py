@@ -282,7 +282,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("agents.chat", "chat", "enter", "try a prompt", "Ask the chosen agent something", "agents", 1),
     Action("agents.check", "check", "c", "check", "Check the chosen agent thoroughly: it may cost tokens", "agents", 2),
     Action("agents.check_all", "check_all", "C", "check all", "Check every agent that is shown", "agents", 3),
-    Action("agents.test", "make_test", "t", "make a test", "Make a test of this conversation", "agents", 4),
+    Action("agents.test", "make_test", "t,ctrl+t", "make a test", "Make a test of this conversation", "agents", 4),
     Action("agents.new", "forget", "n", "new chat", "Begin a new conversation", "agents", 5),
     Action(
         "agents.editor", "open_editor", "o", "$EDITOR", "Open its configuration in $EDITOR at the line", "agents", 6
@@ -368,7 +368,7 @@ def key_of(action: str, keymap: dict[str, str]) -> str:
 
 def keys_of(action: Action, keymap: dict[str, str]) -> str:
     """All keys of an action as a person reads them: "x del"."""
-    return " ".join(key_word(key) for key in keymap.get(action.id, action.keys).split(","))
+    return " ".join(dict.fromkeys(key_word(key) for key in keymap.get(action.id, action.keys).split(",")))
 
 
 def footer(scope: str, keymap: dict[str, str], most: int = 8) -> list[tuple[str, str, str]]:

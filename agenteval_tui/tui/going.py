@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
 
 from textual import events
 from textual.screen import ModalScreen
@@ -19,12 +20,13 @@ MOVES = frozenset({"down", "up", "j", "k", "pagedown", "pageup", "home", "end", 
 NEED_A_RUN = ("run", "difference", "branches")
 
 if TYPE_CHECKING:
+    from agenteval_tui.grading.spec import CriterionSpec
     from agenteval_tui.grading.starters import Starter
     from agenteval_tui.runs.client import Live
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.tui.notices import Place
+    from agenteval_tui.tui.opening import Opening
     from agenteval_tui.tui.presenters.run_rows import Expected
-    from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
     from agenteval_tui.tui.screens.causes import CausesScreen
     from agenteval_tui.tui.screens.compare import CompareScreen
     from agenteval_tui.tui.screens.difference import DifferenceScreen
@@ -123,21 +125,18 @@ class Going(Outside):
                 self.switch_screen(name)
                 self._shown = name
 
-    def inspect(
-        self,
-        run_id: str,
-        *,
-        criterion: str = "",
-        runs: Sequence[str] = (),
-        edit: bool = False,
-        at: BlockKey | None = None,
-        config: str | None = None,
-    ) -> None:
-        """Open a run in the workbench; `runs` are those that next and previous go through, `at` a place in its
-        transcript, `config` an edit of `criterion` that is not saved yet."""
+    def inspect(self, run_id: str, **how: Unpack[Opening]) -> None:
+        """Open a run in the workbench."""
         self.go("inspect")
         screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
-        screen.open_run(run_id, criterion=criterion, runs=runs, edit=edit, at=at, config=config)
+        screen.open_run(run_id, **how)
+
+    def tried_criterion(self) -> CriterionSpec | None:
+        """The criterion in no file yet that is tried in Inspect, as it is edited there."""
+        if not self.is_screen_installed("inspect"):
+            return None
+        screen: InspectScreen = self.get_screen("inspect")  # type: ignore[assignment]
+        return screen.tried
 
     def show_difference(self, left: str, right: str) -> None:
         """Compare two runs step by step."""
@@ -218,5 +217,9 @@ class Going(Outside):
             self.inspect(place.ref)
         elif place.kind == "execution":
             self.show_execution(place.ref)
+        elif place.kind == "file":
+            self.open_editor(Path(place.ref), 1)
+        elif place.kind == "screen":
+            self.go(place.ref)
         else:
             self.show_test(place.ref, place.test)

@@ -10,12 +10,13 @@ from agenteval_tui.text.identity import now_ms
 
 MOST = 100  # notices that are kept
 
-Kind = Literal["suite", "test", "run", "execution"]
+Kind = Literal["suite", "test", "run", "execution", "file", "screen"]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Something that the app can show: `ref` is its id, of a suite its key, and of a test `test` within that suite."""
+    """Something that the app can show: `ref` is its id, of a suite its key, and of a test `test` within that suite; of
+    a file its path (it opens in the person's editor), of a screen its name."""
 
     kind: Kind
     ref: str
@@ -24,12 +25,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing that was said, when, and what it was about (None: nothing that can be gone to)."""
+    """One thing that was said, when, and what it was about (None: nothing that can be gone to); `times`: how often."""
 
     text: str
     severity: str
     at_ms: int
     place: Place | None = None
+    times: int = 1
 
 
 class Notices:
@@ -40,9 +42,10 @@ class Notices:
 
     def add(self, text: str, severity: str, place: Place | None) -> None:
         """Keep one. What was said right before, word for word, is kept once: the newer time counts."""
+        times = 1
         if self._kept and (self._kept[0].text, self._kept[0].place) == (text, place):
-            self._kept.popleft()
-        self._kept.appendleft(Notice(text, severity, now_ms(), place))
+            times += self._kept.popleft().times
+        self._kept.appendleft(Notice(text, severity, now_ms(), place, times))
 
     def all(self) -> tuple[Notice, ...]:
         """What is kept, newest first."""

@@ -16,6 +16,7 @@ from rich.style import Style
 from textual.app import App
 from textual.color import Color
 from textual.filter import LineFilter
+from textual.notifications import Notification, Notify
 
 from agenteval_tui.text.display import displayable, stand_in
 
@@ -129,13 +130,24 @@ def _colourless(style: Style) -> Style:
     )  # fmt: skip
 
 
-def say(app: App[Any], message: str, *, title: str = "", severity: str = "information") -> None:
-    """A notification. The message may hold foreign text: it is made displayable, and markup in it is text."""
+Severity = Literal["information", "warning", "error"]
+
+
+def note(message: str, *, title: str = "", times: int = 1, severity: str = "information") -> Notification:
+    """A notification. The message may hold foreign text: it is made displayable, and markup in it is text. `times`:
+    how often it was said, where that is more than once."""
     text = displayable(message)
     if len(text) > LONGEST_NOTE:
         text = text[: LONGEST_NOTE - 1] + "…"
     rows = text.split("\n")
     if len(rows) > MOST_ROWS:
         text = "\n".join(rows[: MOST_ROWS - 1]) + "\n…"
-    level = cast(Literal["information", "warning", "error"], severity)
-    app.notify(text, title=displayable(title), severity=level, timeout=max(5.0, len(text) / READING), markup=False)
+    if times > 1:
+        text = f"{text}  ×{times}"
+    level = cast(Severity, severity)
+    return Notification(text, displayable(title), level, timeout=max(5.0, len(text) / READING))
+
+
+def say(app: App[Any], message: str, *, title: str = "", severity: str = "information") -> None:
+    """Show a notification, on an app of any kind."""
+    app.post_message(Notify(note(message, title=title, severity=severity)))

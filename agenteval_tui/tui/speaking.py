@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from textual.notifications import Notification, Notify
+
 from agenteval_tui import places
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.in_order import InOrder
 from agenteval_tui.tui.notices import Notices, Place
-from agenteval_tui.tui.safe import say
+from agenteval_tui.tui.safe import note
+
+MOST_STANDING = 3  # notes that stand on the screen at once: the oldest goes
 
 
 class Speaking(InOrder):
@@ -19,18 +23,42 @@ class Speaking(InOrder):
         super().__init__(*arguments, **options)
         self.notices = Notices()
         self.keymap: dict[str, str] = {}
+        self._standing: list[tuple[str, int, Notification]] = []  # what stands: as it was said, how often, the note
 
     def say(self, message: str, *, severity: str = "information", place: Place | None = None) -> None:
         """A short note: what happened and where it is. With a `place`, one key goes there."""
         self.notices.add(message, severity, place)
         if place is not None:
             message = f"{message}  {key_of('notice.go', self.keymap)} goes there."
-        say(self, message, severity=severity)
+        self._stand(message, severity)
 
     def say_error(self, error: AgentevalError) -> None:
         """What is wrong, where, and how to mend it."""
         self.notices.add(str(error), "error", None)
-        say(self, str(error), severity="error")
+        self._stand(str(error), "error")
+
+    def _stand(self, message: str, severity: str) -> None:
+        """Show a note. The same that stands already is counted, not shown twice; and few stand at once."""
+        times = 1
+        kept: list[tuple[str, int, Notification]] = []
+        for said, before, shown in self._standing:
+            if shown.has_expired:
+                continue
+            if said == message:
+                times += before
+                shown.timeout = 0.0  # it goes when the next comes
+            else:
+                kept.append((said, before, shown))
+        for _, _, shown in kept[: 1 - MOST_STANDING]:
+            shown.timeout = 0.0
+        one = note(message, times=times, severity=severity)
+        self._standing = [*kept[1 - MOST_STANDING :], (message, times, one)]
+        self.post_message(Notify(one))
+
+    def clear_notifications(self) -> None:
+        """Take all notes from the screen."""
+        self._standing = []
+        super().clear_notifications()
 
     def say_bug(self, error: BaseException, doing: str) -> None:
         """Something broke that should not: one sentence here, the traceback in a file."""

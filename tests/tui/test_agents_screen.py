@@ -76,7 +76,8 @@ async def test_a_conversation_streams_and_becomes_a_test(tmp_path: Path) -> None
         assert "get_order" in text_of(app)
         assert "tokens" in text_of(app)
         assert not Store.open(db).executions(), "nothing is stored"
-        await pilot.press("escape", "t")
+        assert "^t make a test" in text_of(app)
+        await pilot.press("ctrl+t")  # where t is a letter
         await settle(pilot)
         assert isinstance(app.screen, MakeTestScreen)
         await pilot.press("enter")

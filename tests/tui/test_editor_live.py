@@ -116,6 +116,29 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         assert "Fast enough" in text_of(app)
         assert screen._live.impact is not None
         assert (screen._live.impact.now, sum(screen._live.impact.then.values())) == ({}, 2)
+        # Inspect tries it, too, beside the others; what is edited there is in the form afterwards.
+        await pilot.press("f10")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen))
+        await settle(pilot)
+        assert isinstance(app.screen, InspectScreen)
+        shown = text_of(app)
+        assert "✓ Fast enough" in shown
+        assert "new ○" in shown
+        assert "if saved: 2 runs of 1 test   ✓" in shown
+        tried = app.screen.query_one("#config", ConfigEditor)
+        tried.replace_all(tried.text.replace('"metrics"', '"metrixx"'))
+        await settle(pilot)
+        before = app.screen.shown_run
+        await pilot.press("escape", "P", "N")
+        await settle(pilot)
+        assert app.screen.shown_run != before
+        assert "metrixx" in tried.text
+        await pilot.press("e", "ctrl+s")
+        await until(pilot, lambda: app.screen is screen)
+        await settle(pilot)
+        assert "metrixx" in editor.text
+        assert "Fast enough" not in file.read_text()
+        await pilot.press("ctrl+z")
         # A change of another field counts as well.
         await pilot.press("ctrl+z", "ctrl+z")
         await settle(pilot)

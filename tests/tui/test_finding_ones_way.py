@@ -12,6 +12,7 @@ from shop import app_on, copy_samples, run_samples, settle, text_of, until
 from textual.widgets import Input
 
 from agenteval_tui import places
+from agenteval_tui.tui.actions import ACTIONS
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.finding import known, runs_named
 from agenteval_tui.tui.jump import LETTERS, MOST, JumpLabel, codes
@@ -20,6 +21,7 @@ from agenteval_tui.tui.lines import plain
 from agenteval_tui.tui.notices import MOST as MOST_NOTICES
 from agenteval_tui.tui.notices import Notices, Place
 from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.screens.help import help_lines
 from agenteval_tui.tui.screens.history import HistoryScreen
 from agenteval_tui.tui.screens.inspect import InspectScreen
 from agenteval_tui.tui.screens.notices import NoticesScreen
@@ -114,6 +116,15 @@ async def test_letters_lead_to_panes_rows_fields_and_over_sheets(samples: tuple[
         assert isinstance(app.screen, ChooseScreen)  # escape was for the letters
 
 
+def test_the_help_cuts_nothing() -> None:
+    for scope in {one.scope for one in ACTIONS}:
+        lines = [plain(line) for line in help_lines(scope, {}, 74)]
+        assert max(map(len, lines)) <= 74
+        together = " ".join(" ".join(lines).split())
+        for one in ACTIONS:
+            assert one.scope != scope or f"{one.description} {one.id}" in together
+
+
 # Notifications
 
 
@@ -124,6 +135,7 @@ def test_the_last_notices_are_kept_newest_first() -> None:
     notices.add(f"note {MOST_NOTICES + 4}", "information", None)
     kept = notices.all()
     assert len(kept) == MOST_NOTICES
+    assert [one.times for one in kept[:2]] == [2, 1]
     assert [one.text for one in kept[:2]] == [f"note {MOST_NOTICES + 4}", f"note {MOST_NOTICES + 3}"]
     assert notices.last_place() == Place("run", "7")
 
@@ -137,6 +149,16 @@ async def test_a_notification_leads_to_what_it_is_about_and_is_listed(tmp_path: 
         await settle(pilot)
         await pilot.press("ctrl+g")
         assert "leads somewhere" in app.notices.all()[0].text
+        # The same once more stands once, and is counted; and few stand at once.
+        await pilot.press("ctrl+g", "ctrl+g")
+        await until(pilot, lambda: "somewhere.  ×3" in text_of(app))
+        assert text_of(app).count("leads somewhere") == 1
+        for number in range(5):
+            app.say(f"note {number}")
+        await until(pilot, lambda: "note 4" in text_of(app))
+        shown = text_of(app)
+        assert [f"note {number}" in shown for number in range(5)] == [False, False, True, True, True]
+        assert "leads somewhere" not in shown
         row = app.session.store.execution(execution)
         # An execution that was running and is not any more, and one of another history.
         from agenteval_tui.runs.client import Live

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.actions import BY_ID, bindings, key_word
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
 from agenteval_tui.tui.presenters.figures import count
@@ -210,6 +210,7 @@ class AgentsScreen(FrameScreen):
         began = self._asked_at.get(one.key) if one is not None else None
         waiting = (time.monotonic() - began) * 1000 if began is not None else None
         self.query_one("#status", LineBlock).show(lambda width: [chat_status(chat, waiting, width)])
+        self.query_one("#keys", LineBlock).show(self._key_lines)
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         if self._rows is None:
@@ -231,10 +232,13 @@ class AgentsScreen(FrameScreen):
         focused = self.focused
         if focused is None or focused.id != "prompt":
             return super().keys()
-        busy = self._shown is not None and self._shown.busy
+        chat = self._shown
+        busy = chat is not None and chat.busy
+        test = self.agenteval.keymap.get("agents.test", BY_ID["agents.test"].keys).split(",")[-1]
         return [
             ("enter", "send", ""),
             ("esc", "cancel" if busy else "back to the list", "app.back"),
+            *([(key_word(test), "make a test", "make_test")] if chat is not None and chat.turns and not busy else []),
             ("tab", "pane", "next_pane"),
             ("F1", "help", "app.help"),
         ]

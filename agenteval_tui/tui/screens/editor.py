@@ -130,7 +130,7 @@ class EditorScreen(EditorSaving):
         if trial is None:
             self.agenteval.say(f"{doc.test_id} was not run yet: ^t runs it.")
             return
-        name, config = "", None
+        name, config, new = "", None, None
         chosen = doc.chosen
         if chosen is not None and chosen.source is not None and chosen.source < len(doc.base.criteria):
             self._take_in(doc)
@@ -139,6 +139,10 @@ class EditorScreen(EditorSaving):
             config = chosen.values["config_uxon"]
             config = None if config == saved["config_uxon"] else config
         elif chosen is not None:
-            self.agenteval.say(f"{chosen.values['name']} is not in the file yet: ^s saves it.")
+            from agenteval_tui.analysis.trial import spec_from
+
+            self._take_in(doc)
+            new = self._lent = spec_from(chosen.values)
         runs = [run.id for run in trial.runs]
-        self.agenteval.inspect(trial.bench.run.id, criterion=name, runs=runs, edit=config is not None, config=config)
+        edit = config is not None or new is not None
+        self.agenteval.inspect(trial.bench.run.id, criterion=name, runs=runs, edit=edit, config=config, new=new)

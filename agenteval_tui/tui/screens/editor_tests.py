@@ -19,6 +19,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
+    from agenteval_tui.grading.spec import CriterionSpec
     from agenteval_tui.grading.starters import Starter
     from agenteval_tui.suites.model import AgentConfig
     from agenteval_tui.tui.drafts import Kept
@@ -29,6 +30,7 @@ class EditorTests(EditorCriteria):
 
     _restored = ""  # the test that the last start left open
     _first_run = ""  # the run to judge in the test that is wanted
+    _lent: CriterionSpec | None = None  # the new criterion that is tried in Inspect, as it was given away
 
     def open_test(
         self, suite: str, test: str, *, criterion: str = "", starter: Starter | None = None, run: str = ""
@@ -67,7 +69,23 @@ class EditorTests(EditorCriteria):
         lines = error_lines(error, max(view.size.width - 2, 20))
         view.set_empty([(), *(((" ", ""), *line) for line in lines)])
 
+    def _take_back(self) -> None:
+        """A new criterion was tried in Inspect: what was edited of its config there is an edit here."""
+        lent, self._lent = self._lent, None
+        tried = self.agenteval.tried_criterion() if lent is not None else None
+        doc = self._doc
+        if lent is None or tried is None or doc is None or doc.chosen is None:
+            return
+        chosen = doc.chosen
+        same = chosen.source is None and chosen.values["name"] == lent.name == tried.name
+        if same and tried.config != lent.config and chosen.values["config_uxon"] == lent.config_text:
+            doc.step("")
+            chosen.values["config_uxon"] = tried.config_text
+            self._fill()
+            self._changed()
+
     def on_screen_resume(self, event: ScreenResume) -> None:
+        self._take_back()
         if self._overview is not None:
             self._assist.forget()
             self._read_runs_again()

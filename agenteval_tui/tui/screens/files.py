@@ -16,6 +16,7 @@ from textual.screen import ModalScreen
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -94,10 +95,12 @@ class ImportScreen(_FileScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._done = ""
+        self._done = self._came_in = ""
 
     def action_leave(self) -> None:
         """Close, with what came in."""
+        if self._done:
+            self.agenteval.say(self._came_in, place=Place("execution", self._done))
         self.dismiss(self._done or None)
 
     def fields(self) -> list[Field]:
@@ -151,6 +154,8 @@ class ImportScreen(_FileScreen):
         finally:
             self._busy = False
         self._done = report.execution_id
+        there = "was there already" if report.already else f"{report.added:,} new"
+        self._came_in = f"{one_line(path.name, 80)}: {count(report.read, 'run')}, {there}."
         self.tell(*_report_words(report))
 
 
@@ -264,5 +269,5 @@ class ExportScreen(_FileScreen):
             return
         finally:
             self._busy = False
-        self.agenteval.say(f"{count(len(runs), 'run')} written: {written}")
+        self.agenteval.say(f"{count(len(runs), 'run')} written: {written}", place=Place("file", str(written)))
         self.dismiss(str(written))

@@ -11,8 +11,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word
-from agenteval_tui.tui.lines import Line, fit, left
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, key_word, keys_of
+from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
+from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
 _LISTS: tuple[tuple[str, str], ...] = (
@@ -24,7 +26,7 @@ _LISTS: tuple[tuple[str, str], ...] = (
 _SIDEWAYS = ("scroll_left", "scroll_right", "page_left", "page_right")
 
 WITH_EDITOR = ("inspect", "edit")
-
+COLUMN = 13  # cells of the keys
 
 PaneKeys = Sequence[tuple[str, str]]
 """What a pane's own keys do: (keys as people read them, what they do)."""
@@ -41,7 +43,7 @@ def pane_keys(screen: Screen[Any]) -> PaneKeys:
             continue
         keys, _ = by_action.setdefault(active.binding.action, ([], active.binding.description))
         keys.append(key_word(key))
-    return [(" ".join(keys), what) for keys, what in by_action.values() if what]
+    return [(" ".join(dict.fromkeys(keys)), what) for keys, what in by_action.values() if what]
 
 
 def help_lines(scope: str, keymap: Mapping[str, str], width: int, pane: PaneKeys = ()) -> list[Line]:
@@ -52,20 +54,34 @@ def help_lines(scope: str, keymap: Mapping[str, str], width: int, pane: PaneKeys
         lines.append(((title, "bold accent"),))
         for action in ACTIONS:
             if action.scope == wanted:
-                keys = " ".join(key_word(key) for key in keymap.get(action.id, action.keys).split(","))
-                lines.append(
-                    fit((("  " + left(keys, 14), "bold"), (action.description, ""), (f"  {action.id}", "dim")), width)
-                )
+                lines += _entry(keys_of(action, keymap), action.description, width, action.id)
         lines.append(())
         if wanted == scope and pane:
             lines.append((("In the pane with the focus", "bold accent"),))
-            lines += [fit((("  " + left(keys, 14), "bold"), (one_line(what), "")), width) for keys, what in pane]
+            lines += [line for keys, what in pane for line in _entry(keys, one_line(what), width)]
             lines.append(())
     if not pane:
         lines.append((("In lists and texts", "bold accent"),))
-        lines += [fit((("  " + left(keys, 14), "bold"), (what, "")), width) for keys, what in _LISTS]
+        lines += [line for keys, what in _LISTS for line in _entry(keys, what, width)]
         lines.append(())
-    lines += [(("Own keys: a file keys.yaml in the configuration folder (agenteval doctor), `action: keys`.", "dim"),)]
+    words = "Own keys: a file keys.yaml in the configuration folder (agenteval doctor), `action: keys`."
+    return [*lines, *paragraph(words, width, "dim")]
+
+
+def _entry(keys: str, what: str, width: int, name: str = "") -> list[Line]:
+    """Keys, and beside them what they do and the action's `name`: in as many lines as it takes, nothing is cut."""
+    room = max(width - COLUMN, 20)
+    lines: list[Line] = []
+    if width_of(((keys, ""),)) > COLUMN - 3:
+        lines.append(((f"  {keys}", "bold"),))
+        keys = ""
+    for text in paragraph(what, room):
+        lines.append(((left(f"  {keys}", COLUMN), "bold"), *text))
+        keys = ""
+    if name and width_of(lines[-1]) + 2 + len(name) <= width:
+        lines[-1] = (*lines[-1], (f"  {name}", "dim"))
+    elif name:
+        lines.append((("".ljust(COLUMN), ""), (name, "dim")))
     return lines
 
 
@@ -86,8 +102,16 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
             yield LinesView(id="help")
+            yield LineBlock(self._foot, id="foot")
 
     def on_mount(self) -> None:
         view = self.query_one("#help", LinesView)
         view.show(lambda width: help_lines(self._scope, self._keymap, width, self._pane))
         view.focus()
+
+    def _foot(self, width: int) -> list[Line]:
+        find = key_word(self._keymap.get("palette", BY_ID["palette"].keys))
+        cells: list[Cell] = []
+        for key, what in (("j k", "scroll"), ("esc", "close"), (find, "find a command by name")):
+            cells += [(key, "bold accent"), (f" {what}   ", "")]
+        return [fit(cells, width)]

@@ -76,7 +76,7 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
         if self._pane == "config":
             self._focus_pane("transcript")
             return True
-        if self._edited:
+        if self._edited and not self._is_new:
             self.agenteval.say("The edit is kept, and not saved: 4 comes back to it.")
         return False
 

@@ -68,15 +68,22 @@ class InspectBase(FrameScreen):
     def _editor(self) -> ConfigEditor:
         return self.query_one("#config", ConfigEditor)
 
-    def _draft_key(self) -> DraftKey:
+    def _draft_key(self, number: int | None = None) -> DraftKey:
+        """Of the chosen criterion, or of another; -1: the last."""
         bench = self._bench
         assert bench is not None
-        names = [criterion.name for criterion in bench.criteria[: self._criterion + 1]]
+        number = (self._criterion if number is None else number) % len(bench.criteria)
+        names = [criterion.name for criterion in bench.criteria[: number + 1]]
         return bench.run.suite_key, bench.run.test_id, names[-1], names.count(names[-1])
 
     @property
     def _edited(self) -> bool:
         return self._bench is not None and self._draft_key() in self._drafts
+
+    @property
+    def _is_new(self) -> bool:
+        """Does the chosen criterion stand in no file yet?"""
+        return self._bench is not None and self._bench.criteria[self._criterion].new
 
     def _criterion_name(self) -> str:
         return self._bench.criteria[self._criterion].name if self._bench else ""

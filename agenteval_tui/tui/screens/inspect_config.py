@@ -86,7 +86,8 @@ class InspectConfig(InspectPanes):
 
     def _put_back(self, key: DraftKey, saved: str) -> None:
         """An edit that an earlier start could not save is here again."""
-        kept = self._kept.found(key) if key not in self._drafts else None
+        # A new criterion's edit is kept by the Editor.
+        kept = self._kept.found(key) if key not in self._drafts and not self._is_new else None
         if kept is None or kept[0].text == saved:
             return
         self._drafts[key] = kept[0]
@@ -97,14 +98,16 @@ class InspectConfig(InspectPanes):
         """Write the edit down, in case that this ends badly."""
         if self._keep_timer is not None:
             self._keep_timer.stop()
-        if self._editing is not None:
+        if self._editing is not None and not self._is_new:
             work = partial(self._kept.keep, self._editing, self._drafts.get(self._editing))
             write = partial(self.run_worker, work, thread=True, group="draft", exit_on_error=False)
             self._keep_timer = self.set_timer(KEEP_SECONDS, write)
 
     def on_unmount(self) -> None:
+        new = self._draft_key(-1) if self._bench is not None and self._bench.criteria[-1].new else None
         for key, draft in self._drafts.items():
-            self._kept.keep(key, draft)
+            if key != new:
+                self._kept.keep(key, draft)
 
     def _keep_draft(self) -> None:
         """Remember what stands in the editor, as an edit, if it is one."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.text.display import displayable, one_line
+from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.screens.inspect_opening import InspectOpening
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class InspectKeeping(InspectOpening):
 
         def written(path: Path | None) -> None:
             if path is not None:
-                self.agenteval.say(f"Wrote {one_line(str(path), 200)}")
+                place = Place("file", str(path.resolve()))
+                self.agenteval.say(f"Wrote {one_line(str(path), 200)}", place=place)
 
         self.app.push_screen(ExportScreen(self._bench.run), written)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from agenteval_tui.analysis.neighbours import Around, first_criterion, runs_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
+from agenteval_tui.analysis.trial import with_new
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.inspect_config import InspectConfig
@@ -19,8 +20,9 @@ from agenteval_tui.tui.state import text
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
     from agenteval_tui.grading.results import CriterionResult
+    from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.tui.opening import Opening
     from agenteval_tui.tui.presenters.transcript import TranscriptDocument
-    from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,40 +74,34 @@ class InspectOpening(InspectConfig, InspectSearch):
         """Say that no run is open."""
         raise NotImplementedError
 
-    def open_run(
-        self,
-        run_id: str,
-        *,
-        criterion: str = "",
-        runs: Sequence[str] = (),
-        edit: bool = False,
-        at: BlockKey | None = None,
-        config: str | None = None,
-    ) -> None:
-        """Show a run; `criterion` names the one to begin with, else the first that failed; `at` a place in its
-        transcript. `config`: what that criterion's config is to be, as an edit that is not saved."""
+    def open_run(self, run_id: str, **how: Unpack[Opening]) -> None:
+        """Show a run."""
         if not self._composed:
             # The screen is being made: an answer that came before its widgets are there would find nothing.
-            again = partial(self.open_run, run_id, criterion=criterion, runs=runs, edit=edit, at=at, config=config)
-            self._pending = again
+            self._pending = partial(self.open_run, run_id, **how)
             return
         self._restoring = False
         if self._bench is None:
             self._looked.show(lambda width: [(), (("  Reading the run …", "dim"),)])
         session = self.agenteval.session
+        runs = list(how.get("runs", ()))
         known = self._around if run_id in self._around.runs and not runs else None
+        new = how.get("new") or (self.tried if known is not None else None)
+        of_test = self._draft_key()[:2] if self._bench is not None and how.get("new") is None else None
 
         lay_out = self._view.lay_out
 
         def work() -> Opened:
             bench = session.workbench(run_id)
-            around = known or runs_around(bench, list(runs))
+            if new is not None and of_test in (None, (bench.run.suite_key, bench.run.test_id)):
+                bench = with_new(bench, new)
+            around = known or runs_around(bench, runs)
             facts = facts_of_run(bench.store, bench.run)
             return Opened(bench, bench.judge_all(), around, facts, lay_out(bench.transcript))
 
         def then(opened: Opened) -> None:
-            self._opened(opened, criterion=criterion, edit=edit, config=config)
-            if at is not None:
+            self._opened(opened, how)
+            if (at := how.get("at")) is not None:
                 self._focus_pane("transcript")
                 self._view.go_to_key(at)
 
@@ -116,7 +112,16 @@ class InspectOpening(InspectConfig, InspectSearch):
 
         self.ask(work, then, group="open", failed=failed)
 
-    def _opened(self, opened: Opened, *, criterion: str, edit: bool, config: str | None) -> None:
+    @property
+    def tried(self) -> CriterionSpec | None:
+        """The criterion that stands in no file yet, with its config as it is edited here; None: there is none."""
+        last = self._bench.criteria[-1] if self._bench is not None else None
+        if last is None or not last.new:
+            return None
+        draft = self._drafts.get(self._draft_key(-1))
+        return last.spec if draft is None else replace(last.spec, config=draft.text)
+
+    def _opened(self, opened: Opened, how: Opening) -> None:
         self._keep_draft()
         self._assist.forget()
         if self._bench is None and self.has_class("narrow"):
@@ -131,11 +136,17 @@ class InspectOpening(InspectConfig, InspectSearch):
         view = self._view
         view.show_transcript(bench.transcript, document=opened.document)
         self._search_again()
+        if how.get("new") is not None:
+            self._drafts.pop(self._draft_key(-1), None)
+        criterion, config = how.get("criterion", ""), how.get("config")
         number = first_criterion(bench, opened.results, criterion)
+        last = len(bench.criteria) - 1
+        if bench.criteria[last].new and (how.get("new") is not None or criterion == bench.criteria[last].name):
+            number = last
         if config is not None and bench.criteria[number].name != criterion:
-            self.agenteval.say(f"{one_line(criterion, 60)} is not in the file yet: save it, then look at it here.")
+            self.agenteval.say(f"{one_line(criterion, 60)} is not in the file any more.")
             config = None
         self._choose(number, config)
         self.retitle()
-        if edit:
+        if how.get("edit"):
             self.action_edit()

@@ -85,7 +85,8 @@ class InspectPanes(InspectBase):
     def _draw_impact(self) -> None:
         from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines
 
-        impact, edited, labels = self._impact, self._edited, self._agreement
+        # Of a new criterion there is no now: what is counted is what saving it would say.
+        impact, edited, labels = self._impact, self._edited or self._is_new, self._agreement
         make = impact_in_one_line if self.has_class("narrow") else impact_lines
         narrow = self.has_class("narrow")
 
@@ -121,7 +122,9 @@ class InspectPanes(InspectBase):
         bench = self._bench
         if bench is None:
             return pane_title("config_uxon", "", width, self._pane == "config")
-        if bench.criteria[self._criterion].index is None:
+        if self._is_new:
+            state = f"new {EDITED}"
+        elif bench.criteria[self._criterion].index is None:
             state = "not in a file"
         else:
             state = f"edited {EDITED}" if self._edited else ("saved ●" if UNICODE else "saved")
@@ -131,7 +134,7 @@ class InspectPanes(InspectBase):
         """Narrow screens show one pane at a time; this line says which."""
         looked = "tool text" if self._show_tools else "looked at"
         names = {"transcript": "transcript", "looked": looked, "config": "config_uxon"}
-        if self._edited:
+        if self._edited or self._is_new:
             names["config"] += f" {EDITED}"
         cells: list[Cell] = [(" ", "")]
         ends: list[tuple[str, int]] = []
@@ -217,10 +220,12 @@ class InspectPanes(InspectBase):
             footer, tools = super().keys(), "looked at" if self._show_tools else "tool text"
             return [(key, tools if do == "tool_text" else word, do) for key, word, do in footer]
         named = [("relax", "smallest edits"), ("explain", "what is this")]
-        if self._edited:
+        if self._edited or self._is_new:
             named = [("save", "save"), ("fix", "fix"), ("relax", "smallest edits"), ("revert", "revert")]
         keymap = self.agenteval.keymap
         shown = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in named]
         last = ("^z", "undo", "focused.undo") if self._edited else ("^space", "complete", "focused.complete")
-        again = [] if self._edited else [(again_key(self), "run again", "run_again")]
+        if self._is_new:
+            shown = [(key, "to the Editor" if do == "save" else word, do) for key, word, do in shown]
+        again = [] if self._edited or self._is_new else [(again_key(self), "run again", "run_again")]
         return [*again, *shown[:2], ("esc", "leave", "app.back"), *shown[2:], last, ("F1", "help", "app.help")]

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.neighbours import known_runs
+from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.inspect_edits import Saving, index_in
 from agenteval_tui.tui.screens.inspect_opening import InspectOpening
@@ -67,6 +68,11 @@ class InspectSaving(InspectOpening):
     def action_save(self) -> None:
         bench = self._bench
         if bench is None:
+            return
+        if self._is_new:
+            # The Editor takes the config as it is here, and knows the rest of the criterion.
+            self.agenteval.go("editor")
+            self.agenteval.say(f"{one_line(self._criterion_name(), 60)} is in the form as you left it: ^s saves it.")
             return
         index = bench.criteria[self._criterion].index
         if index is None or bench.loaded is None:

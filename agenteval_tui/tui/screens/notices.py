@@ -49,6 +49,7 @@ class NoticeRows:
                 (left(age(one.at_ms, self._at_ms), 13), "dim"),
                 (f"{sign} ", "accent"),
                 (f"{word}  " if word else "", f"bold {token}"),
+                (f"×{one.times}  " if one.times > 1 else "", "bold"),
                 (one_line(one.text, 400), ""),
             ),
             width,

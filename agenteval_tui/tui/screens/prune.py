@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.history_query import moment
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
@@ -147,7 +148,8 @@ class PruneScreen(ModalScreen["bool | None"]):
         self._going, self._changed = "", True
         self.agenteval.say(
             f"Removed {count(done.runs, 'run')} and {count(done.executions, 'execution')}. The file keeps"
-            f" {done.free_bytes / 1e6:,.1f} MB for new ones; agenteval db vacuum gives them back to the disk."
+            f" {done.free_bytes / 1e6:,.1f} MB for new ones; agenteval db vacuum gives them back to the disk.",
+            place=Place("screen", "history"),
         )
         self.dismiss(True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,9 +13,11 @@ from textual.screen import ModalScreen
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.json_document import JsonDocument
-from agenteval_tui.tui.safe import say
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
 from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
 
 
 class JsonView(BlocksView, can_focus=True):
@@ -75,4 +77,4 @@ class RawJsonScreen(ModalScreen[None]):
         """What is selected, else the part under the cursor."""
         text = self.query_one("#json", JsonView).selected_text
         self.app.copy_to_clipboard(displayable(text))
-        say(self.app, f"Copied {len(text):,} characters of JSON.")
+        cast("AgentevalApp", self.app).say(f"Copied {len(text):,} characters of JSON.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -13,13 +13,13 @@ from textual.screen import ModalScreen
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, spread
-from agenteval_tui.tui.safe import say
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.relaxing import Suggestion
     from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.tui.app import AgentevalApp
 
 Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -96,7 +96,7 @@ class RelaxScreen(ModalScreen[str]):
         try:
             self._suggestions = await self._alone(lambda: next(counting, ()))
         except AgentevalError as error:
-            say(self.app, str(error), severity="error")
+            cast("AgentevalApp", self.app).say_error(error)
             return
         rows.set_empty(
             [(("  No small edit makes it pass.", ""),), (("  The answer is far from what is asked.", "dim"),)]
@@ -106,7 +106,7 @@ class RelaxScreen(ModalScreen[str]):
             while await self._alone(lambda: next(counting, None)) is not None:
                 rows.refresh_rows()
         except AgentevalError as error:
-            say(self.app, str(error), severity="error")
+            cast("AgentevalApp", self.app).say_error(error)
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Put this one into the editor."""
