@@ -10,7 +10,8 @@ from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.grading.results import CriterionResult, Outcome
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.replies import Label, StoredReply
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
 

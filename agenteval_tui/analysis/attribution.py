@@ -25,7 +25,8 @@ from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.questions import Reply
-    from agenteval_tui.history.replies import Label, StoredReply
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript

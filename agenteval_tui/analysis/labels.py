@@ -1,13 +1,16 @@
-"""Giving a label and taking it back: the verdicts that wait for a person follow."""
+"""Giving labels and taking them back: the verdicts that wait for a person follow."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agenteval_tui.history.replies import Label, TakeBackLabel
+from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
 
 
@@ -44,6 +47,36 @@ def give_label(store: Store, label: Label) -> Given:
     ).result()
     row = store.run(label.run_id)
     return Given(label, number, with_labels(store, row) or row.status)
+
+
+def give_labels(store: Store, labels: Sequence[Label]) -> None:
+    """Keep many labels, all of them or none. Blocks. Raises as `give_label`."""
+    store.write(AddLabels(labels)).result()
+    settle(store, (one.run_id for one in labels))
+
+
+def settle(store: Store, run_ids: Iterable[str]) -> None:
+    """Grade criteria that wait for a person anew in those of these runs that have any: their labels changed."""
+    from agenteval_tui.analysis.regrade import with_labels
+
+    asks: dict[str, bool] = {}
+    for row in runs_of_ids(store, run_ids):
+        for digest in row.criteria:
+            if digest not in asks:
+                asks[digest] = "Human" in str((store.criterion(digest) or {}).get("config", ""))
+        if any(asks[digest] for digest in row.criteria):
+            with_labels(store, row)
+
+
+def runs_of_ids(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
+    """The rows of these runs, newest first; those that are gone are left out."""
+    found = store.read(
+        lambda c: c.execute(
+            "SELECT id FROM runs WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
+            (json.dumps(list(run_ids)),),
+        ).fetchall()
+    )
+    return store.run_rows([row[0] for row in found])
 
 
 def take_back(store: Store, given: Given) -> str:

@@ -13,7 +13,7 @@ from agenteval_tui.grading.relax import MOST, Relaxation, relaxations
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Impact, Workbench
-    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.labels import Label
 
 
 @dataclass(slots=True)

@@ -14,8 +14,7 @@ from agenteval_tui.history.rows import RunFilter
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-    from agenteval_tui.history.replies import Label
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.store import Store
 
 Why = Literal["needs_review", "failure", "disagreement", "sample"]
@@ -123,8 +122,9 @@ def question_of(store: Store, run_id: str, position: int) -> str:
 
 def _differing(store: Store, labels: dict[str, list[Label]], execution_id: str) -> list[Item]:
     from agenteval_tui.analysis.agreement import judge_figures
+    from agenteval_tui.analysis.labels import runs_of_ids
 
-    rows = labelled_rows(store, labels)
+    rows = runs_of_ids(store, labels)
     if execution_id:
         rows = [row for row in rows if row.execution_id == execution_id]
     by_id = {row.id: row for row in rows}
@@ -139,17 +139,6 @@ def _differing(store: Store, labels: dict[str, list[Label]], execution_id: str) 
                      position if digest else -1, digest, figures.criterion)
             )  # fmt: skip
     return items
-
-
-def labelled_rows(store: Store, runs: Iterable[str]) -> list[RunRow]:
-    """The rows of these runs, newest first; those that are gone are left out."""
-    found = store.read(
-        lambda c: c.execute(
-            "SELECT id FROM runs WHERE uid IN (SELECT value FROM json_each(?)) ORDER BY id DESC",
-            (json.dumps(list(runs)),),
-        ).fetchall()
-    )
-    return store.run_rows([row[0] for row in found])
 
 
 def _sampled(store: Store, wanted: Wanted, labels: Iterable[str]) -> list[Item]:

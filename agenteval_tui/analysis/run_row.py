@@ -10,7 +10,7 @@ from agenteval_tui.suites.dataset_append import PROVENANCE
 from agenteval_tui.suites.dataset_shapes import EXPECTED, EXPECTED_COLUMNS, PROMPT_COLUMNS
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.transcripts.model import Transcript

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _BY_VERSION = ("accept", "fix", "label", "ignore")
 _BY_SHARE = ("accept", "ignore")
+_EXAMPLES = 3
+_AT_ONCE = 500  # labels in a transaction
 SAID = {
     "accept": "accepted as baseline",
     "fix": "the criterion is to be fixed",
@@ -157,8 +159,9 @@ def _named(tests: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
 
 
 def context_of(group: CauseGroup) -> Context:
-    """What holds of a cause now."""
-    return Context(group.versions, group.tests, group.count, group.ended)
+    """What holds of a cause now. Its newest runs are kept as examples, and its oldest."""
+    examples = dict.fromkeys((*group.run_ids[: _EXAMPLES - 1], *group.run_ids[-1:]))
+    return Context(group.versions, group.tests, group.count, group.ended, tuple(examples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,19 +229,22 @@ def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: 
 
 def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -> str:
     from agenteval_tui.analysis.agreement import label_of
-    from agenteval_tui.analysis.labels import give_label
-    from agenteval_tui.history.replies import Label
+    from agenteval_tui.analysis.labels import give_labels
+    from agenteval_tui.history.labels import Label
 
     labels: dict[str, list[Label]] = {}
     for label in store.labels(group.run_ids):
         labels.setdefault(label.run_id, []).append(label)
-    made = 0
-    for run, digest in zip(group.run_ids, group.hashes, strict=True):
-        if label_of(labels.get(run, ()), digest) is None:
-            give_label(store, Label(run, None, digest, note, who, passed=passed))
-            made += 1
+    given = [
+        Label(run, None, digest, note, who, passed=passed)
+        for run, digest in zip(group.run_ids, group.hashes, strict=True)
+        if label_of(labels.get(run, ()), digest) is None
+    ]
+    for start in range(0, len(given), _AT_ONCE):
+        give_labels(store, given[start : start + _AT_ONCE])
     verdict = "passed" if passed else "failed"
-    return f"{made} run{'' if made == 1 else 's'} labelled {verdict}" if made else "every run had a label already"
+    many = f"{len(given):,} run{'' if len(given) == 1 else 's'}"
+    return f"{many} labelled {verdict}" if given else "every run had a label already"
 
 
 def known_signatures(causes: Causes | None, decided: Iterable[str]) -> list[str]:

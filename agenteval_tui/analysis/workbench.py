@@ -24,7 +24,8 @@ from agenteval_tui.transcripts.tool_text import Place, format_with_places
 if TYPE_CHECKING:
     from agenteval_tui.analysis.relaxing import Suggestion
     from agenteval_tui.grading.questions import Reply
-    from agenteval_tui.history.replies import Label, StoredReply
+    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript

@@ -45,8 +45,10 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
     """Take the runs of other history FILES in: from another machine, from CI, from before.
 
     Executions and runs keep their ids, so that the same file a second time adds nothing; what was resumed elsewhere is
-    completed. Labels, baselines of tests that have none here, quarantines and triage decisions come too.
+    completed. Labels, baselines of tests that have none here, quarantines and triage decisions come too; labels and
+    decisions that were taken back, here or there, are gone.
     """
+    from agenteval_tui.analysis.labels import settle
     from agenteval_tui.history.merging import merge_history
 
     done: list[dict[str, Any]] = []
@@ -58,6 +60,7 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
                 lambda at, of, file=file: invocation.err.status(f"{file.name}: {at:,} of {of:,} runs"),  # type: ignore[misc]
             )
             invocation.err.status("")
+            settle(store, merged.relabelled)
             done.append(
                 {
                     "file": str(file),
@@ -65,6 +68,7 @@ def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: boo
                     "runs": merged.runs,
                     "completed": merged.completed,
                     "labels": merged.labels,
+                    "taken_back": merged.taken_back,
                     "already": merged.already,
                     "left_out": list(merged.left_out),
                 }
@@ -82,6 +86,8 @@ def _print_merged(invocation: Invocation, one: dict[str, Any]) -> None:
         parts.append(f"{plural(one['completed'], 'run')} completed")
     if one["labels"]:
         parts.append(f"{plural(one['labels'], 'label')} added")
+    if one["taken_back"]:
+        parts.append(f"{one['taken_back']} taken back there, and now here")
     if one["already"]:
         parts.append(f"{plural(one['already'], 'run')} known already")
     invocation.out.line(f"{one['file']}: {', '.join(parts)}")

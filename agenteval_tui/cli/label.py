@@ -28,8 +28,8 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
     """
     from agenteval_tui.analysis.labels import give_label
     from agenteval_tui.exchange.explanation import explanation_of
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.people import person
-    from agenteval_tui.history.replies import Label
 
     verdicts = [_VERDICTS[one] for one in says if one in _VERDICTS]
     ratings = [int(one) for one in says if one not in _VERDICTS]

@@ -142,6 +142,12 @@ class _Move:
             now = [moved_key(key, self.old, self.new) for key in was]
             if now != was:
                 connection.execute("UPDATE executions SET suite_keys = ? WHERE id = ?", (json_text(now), execution))
+        for signature, context in connection.execute("SELECT signature, context FROM triage").fetchall():
+            held = json.loads(context)
+            tests = [[moved_key(key, self.old, self.new), test] for key, test in held.get("tests", ())]
+            if tests != held.get("tests", tests):
+                changed = json_text({**held, "tests": tests})
+                connection.execute("UPDATE triage SET context = ? WHERE signature = ?", (changed, signature))
         return Moved(suites, merged)
 
 

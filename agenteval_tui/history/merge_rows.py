@@ -44,6 +44,7 @@ _SAME = {
     "imports": ("digest",),
     "triage": ("signature",),
 }
+_DECIDED = ("baselines", "quarantines", "triage", "imports", "taken_back")
 _OF_RUN = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
 
 
@@ -103,8 +104,7 @@ def _hashes(text: str) -> list[str]:
 
 def read_decisions(connection: sqlite3.Connection) -> Batch:
     """What people decided, with the tests, executions and runs that it names by their ids."""
-    tables = {name: read_rows(connection, f"SELECT * FROM {name}") for name in ("baselines", "quarantines", "triage")}
-    tables["imports"] = read_rows(connection, "SELECT * FROM imports")
+    tables = {name: read_rows(connection, f"SELECT * FROM {name}") for name in _DECIDED}
     tests = [row["test"] for name in ("baselines", "quarantines") for row in tables[name]]
     tables["tests"] = _by_id(connection, "tests", tests)
     tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from agenteval_tui.history import foreign
+from agenteval_tui.history import foreign, taken_back
 from agenteval_tui.history.blobs import json_text, search_document
-from agenteval_tui.history.copying import copy_history
-from agenteval_tui.history.errors import HistoryError, explain
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.merge_decisions import Merged, MergeDecisions
 from agenteval_tui.history.merge_rows import Batch, Numbers, Row, insert, read_batch, read_decisions, read_rows
+from agenteval_tui.history.merge_source import opened
 from agenteval_tui.history.outcomes import TOTAL_OF, withdraw
 from agenteval_tui.history.removal import running_executions, spent_by_attempts
 from agenteval_tui.history.writer import Totals
@@ -39,26 +38,15 @@ _NOT_HERE = ("executor", "scheduler")
 _LEFT_OUT = "what can't be read of {} runs: they are listed without it"
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """What came in. `completed`: runs that had not ended here. `left_out` says what did not come, and why."""
-
-    executions: int = 0
-    runs: int = 0
-    completed: int = 0
-    labels: int = 0
-    already: int = 0
-    left_out: tuple[str, ...] = ()
-
-
 def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], None] | None = None) -> Merged:
     """Take in another history file, which is not changed. Blocks; others can write between batches.
 
+    What waits for a person in `relabelled` runs is to be graded anew (`analysis.labels.settle`).
     Raises AgentevalError: it is this history itself, no history, or made by a newer program.
     """
     if path.exists() and path.samefile(store.path):
         raise AgentevalError("this is the history itself", where=str(path), mend="name another file")
-    with _opened(path) as source:
+    with opened(path) as source:
         total = int(source.read(lambda c: c.execute("SELECT count(*) FROM runs").fetchone()[0]))
         done = Merged()
         seen = 0
@@ -71,58 +59,12 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
             for start in range(0, len(runs), _BATCH) or (0,):
                 some = runs[start : start + _BATCH]
                 batch = source.read(lambda c, one=execution, some=some: read_batch(c, one, some))  # type: ignore[misc]
-                done = _sum(done, store.write(_Merge(batch)).result())
+                done += store.write(_Merge(batch)).result()
                 seen += len(some)
                 if on_progress is not None:
                     on_progress(seen, total)
-        decided = source.read(read_decisions)
-        left_out = store.write(_MergeDecisions(decided)).result()
-        return replace(done, left_out=(*done.left_out, *left_out))
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Store]:
-    """The other file, read only; one of an older version is copied and brought up to date first."""
-    from agenteval_tui.history import schema
-    from agenteval_tui.history.store import Store
-
-    if not path.is_file():
-        raise HistoryError("there is no such history file", where=str(path))
-    with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
-        wanted = path
-        try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as looked:
-                version = schema.version_of(looked)
-                ours = looked.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID
-                if ours and 0 < version <= schema.newest():
-                    foreign.check_tables(looked, version, str(path))
-        except sqlite3.DatabaseError:
-            ours, version = False, 0
-        if not ours or not version:
-            raise HistoryError("this is not a history file", where=str(path), mend="name one that agenteval made")
-        if version > schema.newest():
-            raise HistoryError(
-                f"this history was made by a newer agenteval (file version {version})",
-                where=str(path),
-                mend="update agenteval",
-            )
-        if version < schema.newest():
-            wanted = Path(folder, "history.db")
-            copy_history(path, wanted)
-            Store.open(wanted).close()
-        source = Store.open(wanted, read_only=True)
-        try:
-            source.read(lambda c: _check_rows(c, path))
-            yield source
-        finally:
-            source.close()
-
-
-def _check_rows(connection: sqlite3.Connection, path: Path) -> None:
-    try:
-        foreign.check_rows(connection, str(path))
-    except sqlite3.Error as error:
-        raise explain(error, path, doing="read") from error
+        decided: Merged = store.write(MergeDecisions(source.read(read_decisions))).result()
+        return done + decided
 
 
 @dataclass(slots=True)
@@ -178,7 +120,7 @@ class _Merge:
                 made = numbers.translated(table, row)
                 if row["run"] in here and made is not None:
                     insert(connection, table, made)
-        labels = numbers.take(connection, "labels", tables["labels"])
+        labels, relabelled = self._labels(connection, numbers, here)
         if completed:
             self._end(connection, execution)
         if coming:
@@ -187,7 +129,25 @@ class _Merge:
                 (f"$.{MERGED}", execution),
             )
         unread = (_LEFT_OUT.format(self.unreadable),) if self.unreadable and coming else ()
-        return replace(done, labels=labels, left_out=unread)
+        return replace(done, labels=labels, relabelled=relabelled, left_out=unread)
+
+    def _labels(
+        self, connection: sqlite3.Connection, numbers: Numbers, coming: set[int]
+    ) -> tuple[int, tuple[str, ...]]:
+        """Insert what is new and was not taken back here: how many, and the runs whose verdict doesn't know it yet."""
+        uids = {row["id"]: row["uid"] for row in self.batch.tables["runs"]}
+        hashes = {row["id"]: row["hash"] for row in self.batch.tables["criteria"]}
+        came, relabelled = 0, dict[str, None]()
+        for row in self.batch.tables["labels"]:
+            name = taken_back.name_of_label(
+                uids[row["run"]], hashes.get(row["criterion"], ""), row["who"], row["at_ms"]
+            )
+            gone = taken_back.when(connection, "label", name) is not None
+            new = not gone and bool(numbers.take(connection, "labels", [row]))
+            came += new
+            if gone if row["run"] in coming else new:
+                relabelled[uids[row["run"]]] = None
+        return came, tuple(relabelled)
 
     def _execution(self, connection: sqlite3.Connection, numbers: Numbers) -> tuple[int, bool]:
         row = self.batch.tables["executions"][0]
@@ -280,54 +240,3 @@ class _Merge:
         ).fetchone()
         if status == "cancelled":
             withdraw(connection, totals, run, execution, test, status, () if cached else spent)
-
-
-@dataclass(slots=True)
-class _MergeDecisions:
-    """Baselines, quarantines, triage, and which files were imported. Gives what was left out."""
-
-    patient: ClassVar[bool] = False
-    batch: Batch
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
-
-    def apply(self, connection: sqlite3.Connection, totals: Totals) -> list[str]:
-        """A test's baseline here stays; of two decisions about one cause the newer counts."""
-        tables, numbers = self.batch.tables, Numbers()
-        numbers.take(connection, "suites", tables["suites"])
-        numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
-        for table in ("executions", "runs"):
-            numbers.find(connection, table, tables[table])
-        other = 0
-        for row in tables["baselines"]:
-            made = numbers.translated("baselines", row)
-            if made is None:
-                continue
-            known = connection.execute(
-                "SELECT execution, run FROM baselines WHERE test = ?", (made["test"],)
-            ).fetchone()
-            if known is None:
-                insert(connection, "baselines", made)
-            else:
-                other += known != (made["execution"], made["run"])
-        numbers.take(connection, "quarantines", tables["quarantines"])
-        numbers.take(connection, "imports", tables["imports"])
-        for row in tables["triage"]:
-            made = {name: value for name, value in row.items() if name != "id"}
-            at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (made["signature"],)).fetchone()
-            if at is None or at[0] < made["at_ms"]:
-                connection.execute("DELETE FROM triage WHERE signature = ?", (made["signature"],))
-                insert(connection, "triage", made)
-        return [f"{other} baselines: these tests have another one here"] if other else []
-
-
-def _sum(one: Merged, other: Merged) -> Merged:
-    return Merged(
-        one.executions + other.executions,
-        one.runs + other.runs,
-        one.completed + other.completed,
-        one.labels + other.labels,
-        one.already + other.already,
-        tuple(dict.fromkeys((*one.left_out, *other.left_out))),
-    )

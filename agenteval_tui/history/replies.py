@@ -1,4 +1,4 @@
-"""What judges, embedders and people said: replies by the hash of the question, and labels of runs.
+"""What judges and embedders said: replies by the hash of the question.
 
 A reply belongs to every run whose result rests on it; it is stored once, with the question as it was asked.
 """
@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from agenteval_tui.grading.questions import GOOD_FROM, RemoteRequest, Reply
+from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.transcripts.model import Usage
 
-# A person's ratings: 1 to 5.
-RATINGS = range(1, 6)
 _CHUNK = 400
 _SELECT = (
     "SELECT p.data, p.answerer, p.model, p.error, p.input_tokens, p.output_tokens, p.cost, p.at_ms FROM judge_replies p"
@@ -38,36 +36,6 @@ class StoredReply:
     answerer: str
     reply: Reply
     criterion: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A person's verdict on a run, or on one criterion of it (`criterion_hash`; "": the run as a whole).
-
-    At least one of `rating` (1 to 5) and `passed` is given. `id`: its number in the history, 0 before it is there.
-    """
-
-    run_id: str
-    rating: int | None = None
-    criterion_hash: str = ""
-    comment: str = ""
-    who: str = ""
-    at_ms: int = 0
-    passed: bool | None = None
-    id: int = 0
-
-    @property
-    def good(self) -> bool:
-        """Whether the person says yes: as they said, else by the rating (4 and 5)."""
-        if self.passed is not None:
-            return self.passed
-        return self.rating is not None and self.rating >= GOOD_FROM
-
-    @property
-    def said(self) -> str:
-        """The verdict in words, without comment and name: `passed, 4 of 5`."""
-        words = [] if self.passed is None else ["passed" if self.passed else "failed"]
-        return ", ".join([*words, *([] if self.rating is None else [f"{self.rating} of 5"])])
 
 
 @dataclass(slots=True)
@@ -123,62 +91,6 @@ class KeepReplies:
             )
 
 
-@dataclass(slots=True)
-class AddLabel:
-    """A person's verdict."""
-
-    patient: ClassVar[bool] = False
-    label: Label
-
-    def prepare(self) -> None:
-        """Refuse a rating that is none, and a label that says nothing."""
-        rating = self.label.rating
-        if rating is None and self.label.passed is None:
-            raise HistoryError("a label says passed or failed, or a rating from 1 to 5")
-        if rating is not None and (rating not in RATINGS or isinstance(rating, bool)):
-            raise HistoryError(f"a rating is a whole number from 1 to 5, not {rating!r}")
-
-    def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
-        """Insert it; earlier ones stay, the last counts. Gives its number."""
-        one, criterion = self.label, None
-        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(one.run_id),)).fetchone()
-        if run is None:
-            raise HistoryError(f"there is no run {one.run_id}")
-        if one.criterion_hash:
-            criterion = connection.execute("SELECT id FROM criteria WHERE hash = ?", (one.criterion_hash,)).fetchone()
-            if criterion is None:
-                raise HistoryError(f"there is no criterion {one.criterion_hash}")
-        made = connection.execute(
-            "INSERT INTO labels (run, criterion, rating, passed, comment, who, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " RETURNING id",
-            (
-                run[0],
-                criterion[0] if criterion else None,
-                one.rating,
-                one.passed,
-                clean(one.comment),
-                clean(one.who),
-                one.at_ms or now_ms(),
-            ),
-        ).fetchone()
-        return int(made[0])
-
-
-@dataclass(slots=True)
-class TakeBackLabel:
-    """A label that was given by mistake goes; the one before it counts again."""
-
-    patient: ClassVar[bool] = False
-    number: int
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
-
-    def apply(self, connection: sqlite3.Connection, totals: Totals) -> bool:
-        """Delete it. False: it is not there any more."""
-        return connection.execute("DELETE FROM labels WHERE id = ?", (self.number,)).rowcount > 0
-
-
 def forget_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> None:
     """Delete replies and labels of runs that go; replies that other runs rest on stay."""
     for run in runs:
@@ -217,27 +129,6 @@ def known_reply(connection: sqlite3.Connection, request: str, answerer: str) -> 
         (request, clean(answerer)),
     ).fetchone()
     return None if row is None else _unpacked(row)
-
-
-def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> list[Label]:
-    """The labels of these runs (None: of all), oldest first."""
-    select = (
-        "SELECT r.uid, l.rating, coalesce(c.hash, ''), l.comment, l.who, l.at_ms, l.passed, l.id FROM labels l"
-        " JOIN runs r ON r.id = l.run LEFT JOIN criteria c ON c.id = l.criterion"
-    )
-    if run_ids is None:
-        return [_label(row) for row in connection.execute(f"{select} ORDER BY l.id").fetchall()]
-    found: list[Label] = []
-    for start in range(0, len(run_ids), _CHUNK):
-        chunk = [clean(one) for one in run_ids[start : start + _CHUNK]]
-        where = f"{select} WHERE r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.id"
-        found.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
-    return found
-
-
-def _label(row: Sequence[Any]) -> Label:
-    run, rating, criterion, comment, who, at_ms, passed, number = row
-    return Label(run, rating, criterion, comment, who, at_ms, None if passed is None else bool(passed), number)
 
 
 def judge_usage(connection: sqlite3.Connection, execution_id: str) -> tuple[int, Usage]:

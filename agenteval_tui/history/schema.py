@@ -153,6 +153,10 @@ _DECISIONS = (
         duration_ms, input_tokens, output_tokens, cost, steps, cached, error_kind)
         WHERE status IN ('passed', 'failed', 'error', 'needs_review')""",
     "CREATE INDEX plans_by_tags ON plans (tags)",
+    # What a person took back (`taken_back.py`): it does not come again with another history that still has it.
+    """CREATE TABLE taken_back (
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, at_ms INTEGER NOT NULL,
+        UNIQUE (kind, name))""",
 )
 
 MIGRATIONS: tuple[Migration, ...] = (

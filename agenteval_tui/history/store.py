@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import costs as cost_rows
 from agenteval_tui.history import estimates, operations, outcomes, planning, queries, resuming, summaries, tasks
+from agenteval_tui.history import labels as label_rows
 from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_busy
+from agenteval_tui.history.labels import Label
 from agenteval_tui.history.opening import Opened, mark_damaged, open_file
-from agenteval_tui.history.replies import Label, StoredReply
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.rows import (
     CostRow,
     Counts,
@@ -171,7 +173,7 @@ class Store:
     ) -> Future[int]:
         """A person's verdict (1 to 5, passed or not, or both) on a run or on one criterion of it; gives its number.
         Earlier ones are kept; the last counts."""
-        return self._submit(reply_rows.AddLabel(Label(run_id, rating, criterion_hash, comment, who, passed=passed)))
+        return self._submit(label_rows.AddLabel(Label(run_id, rating, criterion_hash, comment, who, passed=passed)))
 
     def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what
@@ -321,7 +323,7 @@ class Store:
 
     def labels(self, run_ids: Sequence[str] | None = None) -> list[Label]:
         """People's verdicts on these runs (None: on all), oldest first."""
-        return self._read(lambda c: reply_rows.labels_of(c, run_ids))
+        return self._read(lambda c: label_rows.labels_of(c, run_ids))
 
     def tasks_of(self, execution_id: str) -> dict[str, StoredTask]:
         """What the runs of an execution were planned from (`runs.tasks`), by run id. Runs that were stored by an

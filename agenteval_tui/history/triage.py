@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.grading.causes import cause_from, cause_id
+from agenteval_tui.history import taken_back
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
@@ -28,12 +29,14 @@ class Context:
 
     `versions`: hashes of the criterion's versions that had failed with this cause; none for an agent's error. `tests`:
     (suite key, test id). `failed` of `runs` runs of these tests had the cause, in what the person looked at.
+    `examples`: ids of some of them, which pruning leaves, so that it can be seen later what was decided about.
     """
 
     versions: tuple[str, ...] = ()
     tests: tuple[tuple[str, str], ...] = ()
     failed: int = 0
     runs: int = 0
+    examples: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
@@ -42,6 +45,7 @@ class Context:
             "tests": [list(one) for one in self.tests],
             "failed": self.failed,
             "runs": self.runs,
+            "examples": list(self.examples),
         }
 
 
@@ -113,11 +117,12 @@ class Reopen:
         """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
-        """Delete it. Raises AgentevalError when there is none."""
+        """Delete it, and remember that. Raises AgentevalError when there is none."""
         if not connection.execute("DELETE FROM triage WHERE signature = ?", (clean(self.signature),)).rowcount:
             raise AgentevalError(
                 f"nothing was decided about {cause_id(self.signature)}", mend="see agenteval triage without arguments"
             )
+        taken_back.remember(connection, "triage", self.signature, now_ms())
 
 
 def decide(store: Store, decision: Decision) -> None:
@@ -164,15 +169,15 @@ def read_all(connection: sqlite3.Connection) -> list[Decision]:
 
 
 def _context(text: str) -> Context:
+    """What is stored of it; what is something else (another history's) counts as not there."""
     try:
         data: Any = json.loads(text)
-    except ValueError:
-        data = {}
-    if not isinstance(data, Mapping):
+        return Context(
+            tuple(str(one) for one in data.get("versions") or ()),
+            tuple((str(suite), str(test)) for suite, test in data.get("tests") or ()),
+            int(data.get("failed") or 0),
+            int(data.get("runs") or 0),
+            tuple(str(one) for one in data.get("examples") or ()),
+        )
+    except (ValueError, TypeError, AttributeError):
         return Context()
-    return Context(
-        tuple(str(one) for one in data.get("versions") or ()),
-        tuple((str(one[0]), str(one[1])) for one in data.get("tests") or ()),
-        int(data.get("failed") or 0),
-        int(data.get("runs") or 0),
-    )

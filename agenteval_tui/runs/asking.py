@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.replies import Label, StoredReply
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.places import config_dir
 from agenteval_tui.runs.costs import Price, price_for
 from agenteval_tui.runs.plan_agents import AgentPlan, expanded

@@ -12,9 +12,13 @@ from failing import SUITE, at, make, specs_of
 
 from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
 from agenteval_tui.analysis.causes import CauseGroup, Causes, causes_of, failure_causes
+from agenteval_tui.analysis.labels import give_labels
 from agenteval_tui.analysis.triage import Done, decide, standings
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import baselines, set_baseline
+from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.pruning import Pruning, prunable
 from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.identity import now_ms
@@ -111,6 +115,8 @@ def test_a_decision_holds_until_something_changes(store: Store, ran: Made) -> No
     at(store, "E1", now_ms() - 60_000)
     done = decided(store, "ignore", note="known")
     assert (done.decision.context.failed, done.decision.context.runs) == (2, 20)
+    assert done.decision.context.examples == ("E1-001", "E1-000")
+    assert prunable(store, Pruning(keep=0)).kept == {"triage": 2}
     assert open_again(store) == ""
     assert open_again(store, at_ms=now_ms() + 10**12) == ""  # no date was given
     later = now_ms() + 60_000
@@ -153,6 +159,9 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
         False, specs_of("v1")[0].hash, "really wrong", "kim",
     )  # fmt: skip
     assert decided(store, "label").said == "every run had a label already"
+    with pytest.raises(HistoryError, match="no run GONE"):
+        give_labels(store, [Label("E1-000", 1), Label("GONE", 1)])
+    assert len(store.labels()) == 2, "all of them, or none"
 
     assert decided(store, "fix", "Looks").said == "the criterion is to be fixed"
     known = [one.signature for one in triage.decisions(store)]

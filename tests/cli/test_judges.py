@@ -184,7 +184,7 @@ def test_given_transcripts_are_judged_when_asked_for(cli: Any, server: ScriptedS
     assert json.loads(asked.out)[0]["score"] == 0.9
 
 
-def test_a_person_decides(cli: Any, suite: Path) -> None:
+def test_a_person_decides(cli: Any, suite: Path, tmp_path: Path) -> None:
     suite.write_text(
         suite.read_text().replace('type: Judge, criteria: "Is it helpful?"', 'type: Human, question: "Helpful?"'),
         "utf-8",
@@ -192,6 +192,12 @@ def test_a_person_decides(cli: Any, suite: Path) -> None:
     cli("run", suite)
     (run,) = run_ids(cli)
     assert json.loads(cli("show", run, "--json").out)["outcome"] == "needs_review"
+    # Somebody decides in a copy of the history: when that comes in, nothing waits here either.
+    copied = tmp_path / "copied.db"
+    cli("db", "export", copied)
+    assert cli("--db", copied, "label", run, "2").code == 0
+    assert cli("db", "import", copied).code == 0
+    assert json.loads(cli("show", run, "--json").out)["outcome"] == "failed"
     labelled = cli("label", f"{run}/1", 5, "--who", "kim")
     assert "passed" in labelled.out
     assert json.loads(cli("show", run, "--json").out)["outcome"] == "passed"

@@ -7,20 +7,25 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from history_made import SUITE, ended, planned, record, transcript
 
-from agenteval_tui.history import baselines, schema
+from agenteval_tui.grading.causes import Cause
+from agenteval_tui.history import baselines, quarantines, schema, triage
 from agenteval_tui.history.copying import COPIED, copy_history, move_suites
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.labels import TakeBackLabel
+from agenteval_tui.history.merge_decisions import Merged
 from agenteval_tui.history.merging import merge_history
 from agenteval_tui.history.removal import remove_runs
 from agenteval_tui.history.rescue import recount
 from agenteval_tui.history.rows import FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.upkeep import check, mend, space, vacuum
+from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 
 TABLES = (
@@ -34,6 +39,7 @@ TABLES = (
     "tasks",
     "criteria",
 )
+SIGNATURE = Cause("failed", "one", "TextResponse", "TextMatch", "contains").signature
 SEEN = (
     "SELECT e.uid, e.status, e.message, e.runs, e.passed, e.failed, e.cancelled, e.input_tokens, e.cost, r.uid,"
     " r.status, r.score, s.key, t.test_id, t.ended, r.output_head FROM executions e"
@@ -174,6 +180,42 @@ def test_what_was_resumed_on_another_machine_comes_back(store: Store, tmp_path: 
     assert merge_history(store, moved).left_out == ("execution RUNS: it is running here",)
 
 
+def test_what_was_taken_back_does_not_come_again(store: Store, tmp_path: Path) -> None:
+    make(store, "HERE", 3)
+    number = store.label("HERE-RUN-00000", 1, criterion_hash="hash-b", who="ann").result()
+    store.label("HERE-RUN-00001", passed=True, who="ann").result()
+    for signature in (SIGNATURE, SIGNATURE.replace("one", "other")):
+        triage.decide(store, triage.Decision(signature, "ignore"))
+    quarantines.put(store, quarantines.Quarantine(SUITE, "test-1", 1 << 45)).result()
+    copied = tmp_path / "copied.db"
+    copy_history(store.path, copied)
+    # Here: a label and a decision are taken back. There: the other label, the other decision, and the quarantine.
+    store.write(TakeBackLabel(number)).result()
+    triage.reopen(store, SIGNATURE)
+    with Store.open(copied) as there:
+        (other,) = there.labels(["HERE-RUN-00001"])
+        there.write(TakeBackLabel(other.id)).result()
+        triage.reopen(there, SIGNATURE.replace("one", "other"))
+        quarantines.end(there, SUITE, "test-1").result()
+    done = merge_history(store, copied)
+    assert (done.labels, done.taken_back, done.relabelled) == (0, 2, ("HERE-RUN-00001",))
+    assert store.labels() == []
+    assert triage.decisions(store) == []
+    assert len(quarantines.active(store)) == 0
+    # Said again, it is there again, here and there.
+    triage.decide(store, triage.Decision(SIGNATURE, "fix", at_ms=now_ms() + 1))
+    store.label("HERE-RUN-00000", 2, who="ann").result()
+    with Store.open(copied) as there:
+        assert merge_history(there, store.path).labels == 1
+        assert [one.decision for one in triage.decisions(there)] == ["fix"]
+        assert merge_history(there, store.path) == Merged(already=3)
+        # What was said later counts, whichever came into the file first.
+        there.label("HERE-RUN-00000", 5, who="kim").result()
+        assert [one.rating for one in there.labels(["HERE-RUN-00000"])] == [2, 5]
+        merge_history(store, copied)
+    assert [one.rating for one in store.labels(["HERE-RUN-00000"])] == [2, 5]
+
+
 def test_what_can_not_come_in_is_said(store: Store, tmp_path: Path) -> None:
     make(store, "HERE", 1)
     with pytest.raises(AgentevalError, match="the history itself"):
@@ -211,6 +253,8 @@ def test_suites_that_moved_keep_their_past(store: Store) -> None:
     store.run_ended(ended(0, "AFTER"))
     store.end_execution("AFTER", "finished").result()
     baselines.set_baseline(store, "BEFORE")
+    context = triage.Context(tests=((SUITE, "test-0"), ("/other.suite.yaml", "x")), examples=("BEFORE-RUN-00000",))
+    triage.decide(store, triage.Decision(SIGNATURE, "quarantine", context=context))
     assert move_suites(store, "/suit", "/home").suites == 0, "a folder, not the beginning of its name"
     done = move_suites(store, "/suites/", "/home/ann/project")
     assert (done.suites, done.merged) == (1, 1)
@@ -218,6 +262,8 @@ def test_suites_that_moved_keep_their_past(store: Store) -> None:
     assert store.test_summaries(new)["test-0"].total == 2
     assert store.test_summaries(SUITE) == {}
     assert {one.suite_key for one in baselines.baselines(store)} == {new}
+    ((decided,),) = (triage.decisions(store),)
+    assert decided.context == replace(context, tests=((new, "test-0"), ("/other.suite.yaml", "x")))
     assert store.execution("BEFORE").suite_keys == (new,)
     assert_counts(store)
 

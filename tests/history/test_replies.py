@@ -10,7 +10,8 @@ from history_made import ended, planned, record
 
 from agenteval_tui.grading.remote import RemoteRequest, Reply
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.replies import Label, StoredReply, TakeBackLabel
+from agenteval_tui.history.labels import Label, TakeBackLabel
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 
 RUN = "EXECUTION-1-RUN-{:05}"

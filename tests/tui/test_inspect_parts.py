@@ -15,7 +15,8 @@ from agenteval_tui.analysis.run_facts import disagrees, last_labels
 from agenteval_tui.analysis.run_row import asked_of, dataset_for, provenance_of, row_of_run
 from agenteval_tui.exchange.run_export import EXPORTS, export_run, file_name
 from agenteval_tui.grading.questions import RemoteRequest, Reply
-from agenteval_tui.history.replies import Label, StoredReply
+from agenteval_tui.history.labels import Label
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.dataset_rows import add_row, preview_row, take_back

@@ -12,7 +12,7 @@ from agenteval_tui.tui.presenters.outcomes import glyph
 from agenteval_tui.tui.presenters.paragraphs import paragraph
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.labels import Label
 
 RATING_WORDS = {1: "bad", 2: "more bad than good", 3: "undecided", 4: "good", 5: "very good"}
 

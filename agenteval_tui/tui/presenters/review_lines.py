@@ -18,7 +18,7 @@ from agenteval_tui.tui.presenters.paragraphs import labelled, paragraph, within
 if TYPE_CHECKING:
     from agenteval_tui.analysis.review import Item
     from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.rows import RunRow
 
 WHY = {

@@ -129,9 +129,9 @@ def show_agreement(screen: FrameScreen) -> None:
 
     def work() -> list[JudgeFigures]:
         from agenteval_tui.analysis.agreement import judge_figures
-        from agenteval_tui.analysis.review import labelled_rows
+        from agenteval_tui.analysis.labels import runs_of_ids
 
-        rows = labelled_rows(store, dict.fromkeys(label.run_id for label in store.labels()))
+        rows = runs_of_ids(store, dict.fromkeys(label.run_id for label in store.labels()))
         return judge_figures(store, rows, every=True)
 
     def chosen(differ: tuple[str, ...] | None) -> None:

@@ -24,7 +24,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import Given
-    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.screens.frame import FrameScreen
 

@@ -34,7 +34,7 @@ from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import Given
     from agenteval_tui.grading.results import CriterionResult
-    from agenteval_tui.history.replies import Label
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.transcripts.model import Transcript
 

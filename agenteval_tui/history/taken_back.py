@@ -1,0 +1,53 @@
+"""What a person took back: remembered, so that it does not come again with another history that still has it.
+
+A label is named by its run, criterion, person and time; a decision by the signature of its cause, and then whatever was
+decided about it until it was taken back counts no more.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Literal
+
+from agenteval_tui.history.blobs import clean, json_text
+
+Kind = Literal["label", "triage"]
+
+
+def name_of_label(run_id: str, criterion_hash: str, who: str, at_ms: int) -> str:
+    """How a label is told from all others, in any history. `criterion_hash` "": of the run as a whole."""
+    return json_text([run_id, criterion_hash, who, at_ms])
+
+
+def remember(connection: sqlite3.Connection, kind: Kind, name: str, at_ms: int) -> None:
+    """It was taken back at this time. Within the caller's transaction."""
+    connection.execute(
+        "INSERT INTO taken_back (kind, name, at_ms) VALUES (?, ?, ?)"
+        " ON CONFLICT (kind, name) DO UPDATE SET at_ms = max(at_ms, excluded.at_ms)",
+        (kind, clean(name), at_ms),
+    )
+
+
+def when(connection: sqlite3.Connection, kind: Kind, name: str) -> int | None:
+    """When it was taken back; None: never."""
+    found = connection.execute("SELECT at_ms FROM taken_back WHERE kind = ? AND name = ?", (kind, name)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
+    """Delete the label that a name stands for, and give its run's id; nothing for one that is not here."""
+    try:
+        run, digest, who, at_ms = json.loads(name)
+    except (ValueError, TypeError, RecursionError):
+        return
+    if not (isinstance(run, str) and isinstance(digest, str) and isinstance(who, str) and type(at_ms) is int):
+        return
+    gone = connection.execute(
+        "DELETE FROM labels WHERE run = (SELECT id FROM runs WHERE uid = ?1) AND who = ?2 AND at_ms = ?3"
+        " AND coalesce((SELECT hash FROM criteria WHERE id = labels.criterion), '') = ?4",
+        (run, who, at_ms, digest),
+    ).rowcount
+    if gone:
+        yield run
