@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.grading.codec import result_to_json
@@ -21,6 +20,7 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import RunError
 
 VERSION = 1

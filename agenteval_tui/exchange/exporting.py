@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.finite import finite
 from agenteval_tui.exchange.otel_export import otlp_of
+from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import to_json, to_openai_messages
@@ -68,6 +69,8 @@ def _about(run: StoredRun) -> dict[str, Any]:
         about["variation"] = row.variation
     if row.variables:
         about["variables"] = dict(row.variables)
+    if row.started_ms is not None:
+        about["started"] = iso(row.started_ms)
     return about
 
 

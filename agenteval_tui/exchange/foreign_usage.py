@@ -11,7 +11,14 @@ from agenteval_tui.transcripts.model import Usage
 
 _INPUT = ("input_tokens", "prompt_tokens", "request_tokens", "prompt")
 _OUTPUT = ("output_tokens", "completion_tokens", "response_tokens", "completion")
-_CACHED = ("cached_tokens", "cache_read_input_tokens", "cache_read_tokens", "input_tokens_cache_read", "cache_read")
+_CACHED = (
+    "cached_tokens",
+    "cache_read_input_tokens",
+    "cache_read_tokens",
+    "input_tokens_cache_read",
+    "cache_read",
+    "cacheReadInputTokens",
+)
 _WRITTEN = ("cache_creation_input_tokens", "cache_write_tokens", "input_tokens_cache_write", "cache_creation")
 _REASONING = ("reasoning_tokens", "reasoning")
 _COST = ("cost", "total_cost")

@@ -28,6 +28,9 @@ NO_VERDICT = "skipped"
 """The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
 
 
+_YEAR_9999 = 253_402_300_800_000  # in milliseconds: no calendar goes further
+
+
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """What an import did.
@@ -217,7 +220,7 @@ def _ended(run_id: str, one: Recording) -> RunEnded:
         run_id=run_id,
         status=status,
         score=score,
-        started_ms=None,
+        started_ms=None if one.started_ms is None or not 0 < one.started_ms < _YEAR_9999 else int(one.started_ms),
         duration_ms=one.transcript.timing.total_ms,
         attempts=1,
         transcript=one.transcript,

@@ -26,7 +26,7 @@ ATTACHED = 32_000_000
 _LARGEST_METADATA = 20_000
 _WHOLE = frozenset({
     "id", "epoch", "input", "choices", "target", "scores", "score", "error", "limit", "total_time", "working_time",
-    "started_at", "model_usage", "metadata",
+    "started_at", "completed_at", "model_usage", "metadata",
 })  # fmt: skip
 _PREFIXES = ("attachment://", "tc://")
 _MEDIA = frozenset({"image", "audio", "video", "document", "data"})
@@ -52,6 +52,7 @@ class _Sample:
     events: list[_Event] = field(default_factory=list)
     attachments: dict[str, str] = field(default_factory=dict)
     output: dict[str, Any] = field(default_factory=dict)
+    moments: tuple[float, float] | None = None  # of the first and the last event, milliseconds since 1970
     seen_messages: bool = False
 
 
@@ -105,11 +106,17 @@ def _read_output(reader: JsonReader, sample: _Sample) -> None:
 def _read_events(reader: JsonReader, sample: _Sample) -> None:
     for _ in reader.elements():
         fits, event = reader.small()
-        kind = event.get("event") if fits and isinstance(event, Mapping) else None
-        if kind not in ("tool", "model"):
+        if not fits or not isinstance(event, Mapping):
             continue
+        kind = event.get("event")
         started = moment_ms(event.get("timestamp"))
         ended = moment_ms(event.get("completed"))
+        for moment in (started, ended):
+            if moment is not None:
+                first, last = sample.moments or (moment, moment)
+                sample.moments = min(first, moment), max(last, moment)
+        if kind not in ("tool", "model"):
+            continue
         working = number(event.get("working_time"))
         duration = ended - started if started is not None and ended is not None else None
         if duration is None and working is not None:
@@ -151,6 +158,7 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
         agent=plain_text(header.get("model")),
         variables=_variables(fields),
         results=results_of(fields.get("scores"), fields.get("score"), header),
+        started_ms=_beginning(sample, fields) or moment_ms(header.get("created")),
     )
 
 
@@ -237,12 +245,15 @@ def _thought(part: Mapping[str, Any]) -> str:
 
 
 def _beginning(sample: _Sample, fields: Mapping[str, Any]) -> float | None:
-    moments = [moment_ms(fields.get("started_at")), *(event.started for event in sample.events)]
+    moments = [moment_ms(fields.get("started_at")), *(sample.moments or ())]
     return min((one for one in moments if one is not None), default=None)
 
 
 def _timing(sample: _Sample, fields: Mapping[str, Any], base: float | None) -> Timing:
     total = number(fields.get("total_time"))
+    if total is None and base is not None:  # logs before 2025 do not say it
+        ended = moment_ms(fields.get("completed_at")) or (sample.moments or (base, base))[1]
+        total = (ended - base) / 1000 if ended > base else None
     steps = tuple(
         Step(event.name, max(0.0, event.started - base), event.duration)
         for event in sample.events

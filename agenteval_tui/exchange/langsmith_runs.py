@@ -15,7 +15,7 @@ from agenteval_tui.exchange.spool import Spool
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.model import RunError, Timing, Transcript, Usage
+from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript, Usage
 
 NAME = "langsmith"
 LOOKS_LIKE = 'LangSmith runs: `{"post": [...], "patch": [...]}`, or objects with `run_type` and `inputs`'
@@ -98,6 +98,7 @@ def _recording(trace: str, runs: Sequence[Mapping[str, Any]]) -> Recording | Ski
         prompt=first_user_text(transcript),
         agent=transcript.model or name,
         results=_feedback(root.get("feedback_stats")),
+        started_ms=moment_ms(root.get("start_time")),
     )
 
 
@@ -115,6 +116,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> T
     if not best and not root.get("error"):
         return None
     transcript = transcript_of(best)
+    transcript = _timed(transcript, root, runs)
     usage = Usage()
     for run in models or [root]:
         usage = added(usage, usage_from(run.get("usage")))
@@ -125,9 +127,47 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> T
         usage=transcript.usage if usage == Usage() else usage,
         model=transcript.model or next((model for run in reversed(models) if (model := _model(run))), ""),
         finish_reason=transcript.finish_reason or _finish((models or [root])[-1].get("outputs")),
-        timing=Timing(total_ms=None if started is None or ended is None else max(0.0, ended - started)),
+        timing=replace(
+            transcript.timing,
+            total_ms=None if started is None or ended is None else max(0.0, ended - started),
+        ),
         error=RunError(NAME, error[:2000]) if error else None,
     )
+
+
+def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Transcript:
+    """With the times of models' turns and tools' calls; a tool's run is told by the id of the call, else by its name,
+    in their order. A tool that broke has failed."""
+    base = moment_ms(root.get("start_time"))
+    if base is None:
+        return transcript
+    steps, tools = [], []
+    for run in runs:
+        started, ended = moment_ms(run.get("start_time")), moment_ms(run.get("end_time"))
+        if run.get("run_type") not in ("llm", "tool") or started is None or ended is None:
+            continue
+        took = max(0.0, ended - started)
+        steps.append(Step(plain_text(run.get("name")) or plain_text(run["run_type"]), max(0.0, started - base), took))
+        if run["run_type"] == "tool":
+            tools.append((_call_of(run), steps[-1], bool(run.get("error"))))
+    calls = []
+    for call in transcript.tool_calls:
+        found = next((one for one in tools if one[0] == call.id), None)
+        found = found or next((one for one in tools if not one[0] and one[1].name == call.name), None)
+        if found is not None:
+            tools.remove(found)
+            status: CallStatus = "error" if found[2] else call.status
+            call = replace(call, started_ms=found[1].started_ms, duration_ms=found[1].duration_ms, status=status)
+        calls.append(call)
+    ordered = sorted(steps, key=lambda step: step.started_ms)
+    return replace(transcript, tool_calls=tuple(calls), timing=Timing(steps=tuple(ordered)))
+
+
+def _call_of(run: Mapping[str, Any]) -> str:
+    """The id of the call that a tool's run is, where it is said."""
+    outputs = run["outputs"] if isinstance(run.get("outputs"), Mapping) else {}
+    inner = outputs["output"] if isinstance(outputs.get("output"), Mapping) else outputs
+    return plain_text(inner.get("tool_call_id"))
 
 
 def _asked(inputs: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agenteval_tui.exchange.foreign_usage import usage_from
+from agenteval_tui.exchange.foreign_usage import moment_ms, usage_from
 from agenteval_tui.exchange.json_stream import Broken, Item
 from agenteval_tui.exchange.message_dialects import is_message, transcript_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
@@ -113,7 +113,16 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         prompt=first_user_text(transcript),
         agent=transcript.model,
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
+        started_ms=_began(value, about),
     )
+
+
+def _began(value: Any, about: Mapping[str, Any]) -> float | None:
+    """When a conversation began: what stands beside its messages, or in the first of them that says it."""
+    messages = value if isinstance(value, list) else about.get("messages")
+    first = next((one for one in messages or () if isinstance(one, Mapping) and "timestamp" in one), {})
+    given = (about.get(key) for key in ("started", "started_at", "created_at", "timestamp"))
+    return next((moment for one in (*given, first.get("timestamp")) if (moment := moment_ms(one)) is not None), None)
 
 
 def _transcript(value: Any) -> Transcript:

@@ -49,6 +49,7 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         agent=agent or transcript.model,
         variation=plain_text(about.get("agenteval.run.variation")),
         results=tuple(_evaluation(one) for span in spans for one in span["evaluations"]),
+        started_ms=spans[0]["start"],
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from agenteval_tui.exchange import promptfoo_config
 from agenteval_tui.exchange.foreign_tests import FoundTests
-from agenteval_tui.exchange.foreign_usage import number, usage_from
+from agenteval_tui.exchange.foreign_usage import moment_ms, number, usage_from
 from agenteval_tui.exchange.head import look
 from agenteval_tui.exchange.json_stream import Broken, Unreadable
 from agenteval_tui.exchange.message_dialects import is_message, plain_text, transcript_of
@@ -58,7 +58,9 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
             if key != "results":
                 continue
             for inner in reader.members():
-                if inner == "prompts":
+                if inner == "timestamp":
+                    names.at = moment_ms(reader.value())
+                elif inner == "prompts":
                     fits_here, prompts = reader.small()
                     names.learn(prompts if fits_here else None)
                 elif inner == "results":
@@ -92,6 +94,7 @@ class _Names:
         self._taken: Counter[str] = Counter()
         self._prompts: Counter[str] = Counter()
         self._variations: int | None = None
+        self.at: float | None = None  # when the evaluation was made; its rows do not say it
 
     def learn(self, prompts: Any) -> None:
         """From the columns of the results: how many variations there are, and which need their prompt's number."""
@@ -146,6 +149,7 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
         variables=variables,
         results=() if transcript.error is not None else _verdicts(row),
         variation=names.variation(row),
+        started_ms=names.at,
     )
 
 

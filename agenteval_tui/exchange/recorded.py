@@ -17,7 +17,7 @@ class Recording:
 
     `test_id` and `repetition` (from 1) say what was repeated; None: count the runs of the test. `results` are the
     foreign verdicts, kept as criterion results; none: the run has no verdict yet. `variation`: which of several agents
-    or configurations did the same test.
+    or configurations did the same test. `started_ms`: when it began, milliseconds since 1970, where the file says so.
     """
 
     test_id: str
@@ -29,6 +29,7 @@ class Recording:
     variables: Mapping[str, Any] = field(default_factory=dict)
     results: tuple[CriterionResult, ...] = ()
     variation: str = ""
+    started_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

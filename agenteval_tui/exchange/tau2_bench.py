@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from agenteval_tui.exchange.foreign_usage import added, number, usage_from
+from agenteval_tui.exchange.foreign_usage import added, moment_ms, number, usage_from
 from agenteval_tui.exchange.json_stream import Unreadable
 from agenteval_tui.exchange.message_dialects import plain_text, transcript_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, first_user_text
@@ -91,6 +91,7 @@ def _recording(value: Any, tasks: Mapping[str, Mapping[str, Any]], agent: str) -
         agent=agent,
         variables=_variables(task),
         results=() if transcript.error is not None else (_verdict(value.get("reward_info")),),
+        started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
     )
 
 

@@ -162,13 +162,20 @@ def row(q: str = "hi", output: Any = "ten", success: bool = True, **more: Any) -
         "testCase": {"vars": {"q": q}, "assert": [{"type": "contains", "value": "t"}]}, "vars": {"q": q},
         "response": {"output": output, "finishReason": "stop"}, "success": success, "score": float(success),
         "failureReason": 0 if success else 1, "latencyMs": 12, "cost": 0.5,
-        "tokenUsage": {"prompt": 3, "completion": 4, "total": 7},
+        "tokenUsage": {"prompt": 3, "completion": 4, "total": 7, "completionDetails": {"cacheReadInputTokens": 2}},
         "gradingResult": {"pass": success, "score": float(success), "reason": "all", "componentResults": parts}, **more,
     }  # fmt: skip
 
 
 def results(*rows: Any, providers: tuple[str, ...] = ("a",)) -> dict[str, Any]:
-    inner = {"version": 3, "prompts": [{"provider": one} for one in providers], "results": list(rows), "stats": {}}
+    at = "2026-01-01T00:00:00.500Z"
+    inner = {
+        "version": 3,
+        "timestamp": at,
+        "prompts": [{"provider": one} for one in providers],
+        "results": list(rows),
+        "stats": {},
+    }
     return {"evalId": "e", "results": inner, "config": {"prompts": ["Say {{q}}"], "tests": [{"vars": {"q": "hi"}}]}}
 
 
@@ -181,6 +188,7 @@ def test_promptfoo_rows_are_runs_and_repeated_rows_are_repetitions(imported, sto
     ]  # fmt: skip
     first, transcript = runs[0]
     assert (transcript.usage.input_tokens, transcript.usage.cost, transcript.timing.total_ms) == (3, 0.5, 12.0)
+    assert (transcript.usage.cached_tokens, first.started_ms) == (2, 1767225600500)
     (result,) = store.results(first.id)
     assert (result.criterion, result.source, result.reason) == ("promptfoo contains", "promptfoo", "because")
     lines = "\n".join(json.dumps(one) for one in rows)
@@ -223,9 +231,14 @@ def test_langsmith_batches_are_put_together_by_trace(imported, store: Store) -> 
     }
     root = {"id": "t1", "trace_id": "t1", "name": "agent", "run_type": "chain", "inputs": {"input": "hi"},
             "start_time": "2026-01-01T00:00:00+00:00", "feedback_stats": {"correct": {"n": 1, "avg": 0.0}}}  # fmt: skip
-    child = {"id": "c1", "trace_id": "t1", "parent_run_id": "t1", "run_type": "llm", "inputs": asked, "name": "llm"}
+    called = {"role": "assistant", "tool_calls": [{"id": "k", "function": {"name": "f", "arguments": "{}"}}]}
+    asked["messages"] += [called, {"role": "tool", "tool_call_id": "k", "content": "no"}]
+    child = {"id": "c1", "trace_id": "t1", "parent_run_id": "t1", "run_type": "llm", "inputs": asked, "name": "llm",
+             "start_time": "2026-01-01T00:00:01+00:00", "end_time": "2026-01-01T00:00:01.500+00:00"}  # fmt: skip
+    tool = {"id": "k1", "trace_id": "t1", "parent_run_id": "t1", "run_type": "tool", "name": "f", "error": "broke",
+            "start_time": "2026-01-01T00:00:00.100+00:00", "end_time": "2026-01-01T00:00:00.300+00:00"}  # fmt: skip
     batch = {
-        "post": [root, child, {**root, "id": "t2", "trace_id": "t2", "feedback_stats": None, "error": "boom"}],
+        "post": [root, child, tool, {**root, "id": "t2", "trace_id": "t2", "feedback_stats": None, "error": "boom"}],
         "patch": [
             {
                 "id": "c1",
@@ -245,20 +258,34 @@ def test_langsmith_batches_are_put_together_by_trace(imported, store: Store) -> 
         assert runs[0][1].timing.total_ms == 2000.0
     _, runs = imported(batch, "again.json")  # the same bytes: imported before
     assert runs[0][1].usage.input_tokens == 2
-    assert [m.content for m in runs[0][1].messages] == ["hi", "hello"]
+    assert [m.content for m in runs[0][1].messages] == ["hi", "", "no", "hello"]
+    (call,) = runs[0][1].tool_calls
+    assert (call.status, call.started_ms, call.duration_ms) == ("error", 100.0, 200.0)
+    assert [(step.name, step.started_ms) for step in runs[0][1].timing.steps] == [("f", 100.0), ("llm", 1000.0)]
+    assert runs[0][0].started_ms == 1767225600000
     assert store.results(runs[0][0].id)[0].criterion == "langsmith correct"
 
 
 def test_sessions_of_managed_agents(imported) -> None:
     def event(kind: str, **more: Any) -> list[Any]:
-        return ["client.beta.sessions.events.stream", {"type": kind, **more}]
+        nonlocal second
+        second += 1
+        about = {"type": kind, "processed_at": f"2026-01-01T00:00:{second:02}Z", **more}
+        return ["client.beta.sessions.events.stream", about]
+
+    second = 0
 
     lines = [
         ["client.beta.sessions.create", {"id": "s1", "agent": {"name": "A", "model": {"id": "m"}, "system": "Brief."}}],
         ["client.beta.sessions.events.send", ["s1", {"events": [{"type": "user.message"}]}]],
         event("user.message", content=[{"type": "text", "text": "Weather?"}]),
+        event("span.model_request_start", id="q1"),
         event("agent.custom_tool_use", id="c1", name="f", input={"a": 1}),
-        event("span.model_request_end", model_usage={"input_tokens": 2, "cache_read_input_tokens": 5}),
+        event(
+            "span.model_request_end",
+            model_request_start_id="q1",
+            model_usage={"input_tokens": 2, "cache_read_input_tokens": 5},
+        ),
         event(
             "user.custom_tool_result", custom_tool_use_id="c1", content=[{"type": "text", "text": "no"}], is_error=True
         ),
@@ -272,6 +299,9 @@ def test_sessions_of_managed_agents(imported) -> None:
     (call,) = transcript.tool_calls
     assert (call.name, call.arguments, call.result, call.status) == ("f", {"a": 1}, "no", "error")
     assert (transcript.usage.input_tokens, transcript.finish_reason, transcript.model) == (7, "end_turn", "m")
+    assert (call.started_ms, call.duration_ms, transcript.timing.total_ms) == (2000.0, 2000.0, 6000.0)
+    assert [(step.started_ms, step.duration_ms) for step in transcript.timing.steps] == [(1000.0, 2000.0)]
+    assert row_.started_ms == 1767225601000
 
 
 # OpenTelemetry

@@ -366,9 +366,11 @@ def test_old_samples_keep_events_and_attachments_in_their_transcript(imported) -
     old = sample()
     old["messages"][1]["content"] = "tc://abc"
     old["transcript"] = {"events": old.pop("events"), "content": {"abc": "asked long ago"}}
-    _, ((_, transcript),) = imported(log(old))
+    del old["total_time"]  # nor do they say how long they took
+    _, ((row, transcript),) = imported(log(old))
     assert transcript.messages[1].content == "asked long ago"
     assert transcript.tool_calls[0].duration_ms == 250.0
+    assert (row.started_ms, transcript.timing.total_ms) == (1767323045000, 1250.0)
 
 
 def test_what_is_kept_of_attachments_is_bounded(imported, monkeypatch: pytest.MonkeyPatch) -> None:
