@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import re
+import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,22 +38,50 @@ OF_THE_MACHINE = (
 )
 
 
+# Of the tests of this process: how many of one name have got a folder; all of them.
+NAMES: Counter[str] = Counter()
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new folder for each test, named as pytest names its own.
+
+    pytest's looks through the folders of all tests before it to find a free name: with thousands of tests that is most
+    of what a small test costs. Here names are counted.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}{NAMES[name.lower()]}"
+    NAMES[name.lower()] += 1
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def short_folder() -> Iterator[str]:
+    """Where the tests of this process have their sockets. A socket's path must be short (108 bytes)."""
+    with tempfile.TemporaryDirectory(prefix="ae-", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def isolated_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def isolated_places(tmp_path: Path, short_folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Temporary folders for configuration, data and sockets; no colours, keys or builder of the environment."""
     monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
-    # A socket's path must be short (108 bytes): not below pytest's long folder names.
-    with tempfile.TemporaryDirectory(prefix="ae-") as short:
-        monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", short)
-        for name in [name for name in os.environ if name.startswith(("GITHUB_", "SSH_", "TMUX"))]:
-            monkeypatch.delenv(name)
-        for name in OF_THE_MACHINE:
-            monkeypatch.delenv(name, raising=False)
-        # The keyring of whoever runs the tests is none of their business.
-        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-        os.umask(0o022)
-        yield
+    # Made by whoever needs it, like the two above: not below pytest's long folder names.
+    sockets = Path(short_folder, str(next(NUMBERS)))
+    monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(sockets))
+    for name in [name for name in os.environ if name.startswith(("GITHUB_", "SSH_", "TMUX"))]:
+        monkeypatch.delenv(name)
+    for name in OF_THE_MACHINE:
+        monkeypatch.delenv(name, raising=False)
+    # The keyring of whoever runs the tests is none of their business.
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+    os.umask(0o022)
+    yield
+    if sockets.exists():
+        shutil.rmtree(sockets, ignore_errors=True)
 
 
 @pytest.fixture

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from scipy import stats
+import scipy
 
 from agenteval_tui.analysis.ab import compare_ab, compare_arms
 from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.problems import AgentevalError
+
+# One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
+pytestmark = pytest.mark.xdist_group("scipy")
 
 
 def run(test: str, arm: str = "A", status: str = "passed", *, row: int = 0, repetition: int = 1, **more: Any) -> RunRow:
@@ -50,7 +53,7 @@ def test_a_clear_winner_is_recommended() -> None:
     assert found.interval is not None
     assert 0.1 < found.interval[0] < 0.25 < found.interval[1] < 0.4
     assert found.test == "mcnemar"
-    assert found.p_value == pytest.approx(stats.binomtest(5, 35, 0.5).pvalue)
+    assert found.p_value == pytest.approx(scipy.stats.binomtest(5, 35, 0.5).pvalue)
     assert found.recommended == "B"
     assert found.conclusion.startswith("B: small passes 25.0 points more often than A: big (B minus A: 95 % interval +")
 

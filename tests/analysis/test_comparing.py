@@ -8,11 +8,14 @@ import random
 
 import numpy
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 
 from agenteval_tui.analysis import statistics as own
+
+# One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
+pytestmark = pytest.mark.xdist_group("scipy")
 
 
 # ---------------------------------------------------------------------- counts
@@ -53,7 +56,7 @@ def test_spread_leaves_out_what_was_not_measured(values: list[float | None]) -> 
 # ---------------------------------------------------------------------- McNemar
 @given(st.integers(0, 80), st.integers(0, 80))
 def test_mcnemar_is_the_binomial_test_of_the_flips(only_a: int, only_b: int) -> None:
-    expected = float(scipy_stats.binomtest(only_a, only_a + only_b, 0.5).pvalue) if only_a + only_b else 1.0
+    expected = float(scipy.stats.binomtest(only_a, only_a + only_b, 0.5).pvalue) if only_a + only_b else 1.0
     assert own.mcnemar_exact(only_a, only_b) == pytest.approx(expected, rel=1e-9)
     assert own.mcnemar_exact(only_a, only_b) == own.mcnemar_exact(only_b, only_a)
 
@@ -69,7 +72,7 @@ def test_mcnemar_counts_the_coins() -> None:
 def test_mcnemar_of_many_flips_neither_overflows_nor_is_zero_too_soon() -> None:
     assert own.mcnemar_exact(0, 1000) == pytest.approx(2.0**-999)
     assert own.mcnemar_exact(2000, 2100) == pytest.approx(
-        float(scipy_stats.binomtest(2000, 4100, 0.5).pvalue), rel=1e-9
+        float(scipy.stats.binomtest(2000, 4100, 0.5).pvalue), rel=1e-9
     )
     with pytest.raises(ValueError):
         own.mcnemar_exact(-1, 3)
@@ -88,7 +91,7 @@ rates = st.integers(0, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.jus
 @given(rates, rates)
 def test_fisher_is_scipys(a: tuple[int, int], b: tuple[int, int]) -> None:
     table = [[a[0], a[1] - a[0]], [b[0], b[1] - b[0]]]
-    expected = float(scipy_stats.fisher_exact(table).pvalue)
+    expected = float(scipy.stats.fisher_exact(table).pvalue)
     assert own.fisher_exact(*a, *b) == pytest.approx(expected, rel=1e-9)
 
 
@@ -97,7 +100,7 @@ def test_fisher_of_the_lady_who_tastes_tea() -> None:
     assert own.fisher_exact(3, 4, 1, 4) == pytest.approx(34 / 70)
     assert own.fisher_exact(0, 0, 3, 4) == 1.0
     assert own.fisher_exact(900, 1000, 850, 1000) == pytest.approx(
-        float(scipy_stats.fisher_exact([[900, 100], [850, 150]]).pvalue), rel=1e-8
+        float(scipy.stats.fisher_exact([[900, 100], [850, 150]]).pvalue), rel=1e-8
     )
     with pytest.raises(ValueError):
         own.fisher_exact(5, 4, 0, 1)
@@ -109,7 +112,7 @@ def test_bootstrap_is_scipys() -> None:
     for n in (10, 40, 120):
         differences = [seeded.choice([-1.0, 0.0, 0.0, 0.25, 1.0]) for _ in range(n)]
         found = own.paired_bootstrap(differences, seed=1)
-        expected = scipy_stats.bootstrap(
+        expected = scipy.stats.bootstrap(
             (differences,), numpy.mean, n_resamples=9999, method="percentile", rng=numpy.random.default_rng(5)
         ).confidence_interval
         assert found is not None
@@ -172,7 +175,7 @@ def test_with_clusters_of_one_size_it_is_the_error_of_their_means(groups: list[l
     means = [math.fsum(group) / len(group) for group in groups]
     expected = own.clustered_standard_error(means)
     assert own.cluster_robust_standard_error(groups) == pytest.approx(expected, abs=1e-12)
-    assert expected == pytest.approx(float(scipy_stats.sem(means)), abs=1e-12)
+    assert expected == pytest.approx(float(scipy.stats.sem(means)), abs=1e-12)
 
 
 def test_one_cluster_says_nothing() -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import scipy
 from compared import AFTER, BEFORE, NEW, NOON, OLD, Planned, answered, keep, renamed, text, two_executions
-from scipy import stats
 
 from agenteval_tui.analysis.comparison import compare, compare_runs
 from agenteval_tui.analysis.comparison_metrics import metric_changes
@@ -19,6 +19,9 @@ from agenteval_tui.history.baselines import set_baseline, set_baseline_run
 from agenteval_tui.history.comparing import ComparedRun
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.problems import AgentevalError
+
+# One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
+pytestmark = pytest.mark.xdist_group("scipy")
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ def test_every_kind_of_change_regressions_first(store: Store) -> None:
     assert refund.now is not None
     assert (refund.was.passed, refund.was.n, refund.now.passed, refund.now.n) == (5, 5, 2, 5)
     assert refund.difference == pytest.approx(-0.6)
-    assert refund.p_value == pytest.approx(stats.fisher_exact([[5, 0], [2, 3]]).pvalue)
+    assert refund.p_value == pytest.approx(scipy.stats.fisher_exact([[5, 0], [2, 3]]).pvalue)
     # The first, third and fifth repetition failed: their own counterparts are the pairs.
     assert [pair[1][-1] for pair in refund.pairs] == ["1", "3", "5"]
     assert all(one[-1] == other[-1] for one, other in refund.pairs)
@@ -95,7 +98,7 @@ def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None
     found = of([("passed", "failed")] * 6 + [("failed", "passed")] + [("passed", "passed")] * 13)
     one = found.overall
     assert (one.test, one.n) == ("mcnemar", 20)
-    assert one.p_value == pytest.approx(stats.binomtest(1, 7).pvalue)
+    assert one.p_value == pytest.approx(scipy.stats.binomtest(1, 7).pvalue)
     assert said_of_rate(one).startswith("95 % to 70 %, -25 points (95 % interval ")
     assert said_of_test(one) == "McNemar's exact test on 20 pairs: p = 0.12"
     assert said_of_power(one).startswith("20 pairs show a drop of ")
@@ -115,7 +118,7 @@ def test_without_a_case_in_common_fishers_test_compares_what_there_is() -> None:
     found = compare_runs(side(left), side(right), {}, {})
     one = found.overall
     assert (one.test, one.n, one.left_out) == ("fisher", 8, 2)
-    assert one.p_value == pytest.approx(stats.fisher_exact([[9, 0], [3, 5]]).pvalue)
+    assert one.p_value == pytest.approx(scipy.stats.fisher_exact([[9, 0], [3, 5]]).pvalue)
     assert one.rate is not None
     assert one.rate.interval is not None
     assert one.rate.interval[0] < one.rate.difference < one.rate.interval[1] < 0
@@ -129,7 +132,7 @@ def test_rows_of_a_dataset_are_cases_and_variations_are_told_apart_where_both_si
     only = made("t", "failed", 999, side="B", row=99)
     (test,) = compare_runs(side(left), side([*right, only]), {}, {}).tests
     assert (test.cases, test.was and test.was.n, test.now and test.now.n) == (10, 10, 10), "row 99 is on one side only"
-    assert test.p_value == pytest.approx(stats.binomtest(0, 7).pvalue)
+    assert test.p_value == pytest.approx(scipy.stats.binomtest(0, 7).pvalue)
     big = [replace(run, variation="big") for run in left]
     assert [one.label for one in compare_runs(side([*left, *big]), side(right), {}, {}).tests] == ["t", "t [big]"]
     # Of two variations against each other nothing but the name differs.

@@ -6,18 +6,21 @@ import random
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from agenteval_tui.analysis import paired
 from agenteval_tui.analysis.paired import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.statistics import mcnemar_exact, paired_bootstrap
+
+# One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
+pytestmark = pytest.mark.xdist_group("scipy")
 
 
 @pytest.mark.parametrize(
     "differences", [[1.0] * 5, [1.0, -1.0, 0.0, 0.5], [0.25, 0.5, 0.5, -0.25, 1.0, 0.0, 0.75], [0.0, 0.0]]
 )
 def test_sign_flips_as_scipy_counts_them(differences: list[float]) -> None:
-    expected = stats.permutation_test(
+    expected = scipy.stats.permutation_test(
         (np.array(differences),), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
     ).pvalue
     assert sign_flip(differences) == pytest.approx(expected)
@@ -26,7 +29,7 @@ def test_sign_flips_as_scipy_counts_them(differences: list[float]) -> None:
 def test_sign_flips_of_many_are_drawn() -> None:
     draw = random.Random(3)
     differences = [draw.choice((-0.5, 0.0, 0.5, 1.0)) for _ in range(60)]
-    expected = stats.permutation_test(
+    expected = scipy.stats.permutation_test(
         (np.array(differences),), np.sum, permutation_type="samples", n_resamples=20_000, rng=1
     ).pvalue
     found = sign_flip(differences)
@@ -63,7 +66,7 @@ def test_many_cases_give_the_bootstraps_interval() -> None:
     assert found[0] <= drawn[0] < drawn[1] <= found[1]
     assert found == pytest.approx(drawn, abs=0.01)
     middle = float(np.mean(differences))
-    normal = stats.t.interval(0.95, 399, loc=middle, scale=stats.sem(differences))
+    normal = scipy.stats.t.interval(0.95, 399, loc=middle, scale=scipy.stats.sem(differences))
     assert found == pytest.approx(normal, abs=0.015)
 
 
@@ -84,7 +87,7 @@ def test_the_smallest_difference_that_can_be_shown() -> None:
     assert detectable([1.0]) is None
     assert detectable([1.0, -1.0]) == 1.0
     differences = [1.0, -1.0, 0.0, 0.0] * 100
-    expected = (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)) * np.std(differences) / 20
+    expected = (scipy.stats.norm.ppf(0.975) + scipy.stats.norm.ppf(0.8)) * np.std(differences) / 20
     assert detectable(differences) == pytest.approx(expected, rel=0.01)
     # Shown four times in five, where it is there.
     draw, shown = random.Random(11), 0
@@ -93,5 +96,5 @@ def test_the_smallest_difference_that_can_be_shown() -> None:
         least = detectable(drawn)
         assert least is not None
         assert least == pytest.approx(0.14, abs=0.03)
-        shown += stats.ttest_1samp(drawn, 0).pvalue < 0.05
+        shown += scipy.stats.ttest_1samp(drawn, 0).pvalue < 0.05
     assert 140 <= shown <= 178

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scipy import stats
+import scipy
 
 from agenteval_tui.analysis.power import (
     detectable_paired,
@@ -12,6 +12,9 @@ from agenteval_tui.analysis.power import (
     power_paired,
 )
 from agenteval_tui.analysis.statistics import fisher_exact, mcnemar_exact
+
+# One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
+pytestmark = pytest.mark.xdist_group("scipy")
 
 
 @pytest.mark.parametrize("back", [0, 1, 2, 5, 40])
@@ -24,13 +27,13 @@ def test_the_fewest_flips_are_those_at_which_the_test_says_five_percent(back: in
 @pytest.mark.parametrize(("pairs", "drop", "back"), [(8, 0.9, 0.0), (20, 0.4, 0.05), (30, 0.3, 0.1)])
 def test_the_power_is_the_chance_of_all_outcomes_that_the_test_notices(pairs: int, drop: float, back: float) -> None:
     chances = (drop + back, back, 1 - drop - 2 * back)
-    outcome = stats.multinomial(pairs, chances)
+    outcome = scipy.stats.multinomial(pairs, chances)
     wanted = sum(
         outcome.pmf((worse, better, pairs - worse - better))
         for worse in range(pairs + 1)
         for better in range(min(worse, pairs - worse + 1))
         if outcome.pmf((worse, better, pairs - worse - better)) > 1e-15
-        and stats.binomtest(better, worse + better).pvalue <= 0.05
+        and scipy.stats.binomtest(better, worse + better).pvalue <= 0.05
     )
     assert power_paired(pairs, drop, back) == pytest.approx(wanted, abs=1e-9)
 
@@ -58,7 +61,7 @@ def test_unpaired_runs_against_all_tables_and_without_a_jump() -> None:
     assert detectable_unpaired(9, 9, 0.0) is None
     least = detectable_unpaired(12, 10, 0.9)
     assert least is not None
-    one, other = stats.binom(12, 0.9), stats.binom(10, 0.9 - least)
+    one, other = scipy.stats.binom(12, 0.9), scipy.stats.binom(10, 0.9 - least)
     power = sum(
         one.pmf(a) * other.pmf(b)
         for a in range(13)

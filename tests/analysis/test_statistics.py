@@ -10,12 +10,15 @@ from pathlib import Path
 
 import numpy
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 
 from agenteval_tui.analysis import statistics as own
 from agenteval_tui.analysis.distributions import student_t_quantile
+
+# One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
+pytestmark = pytest.mark.xdist_group("scipy")
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 
@@ -25,7 +28,7 @@ counts = st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
 @given(counts.filter(lambda pair: pair[1] > 0))
 def test_wilson_is_scipys(pair: tuple[int, int]) -> None:
     passed, n = pair
-    expected = scipy_stats.binomtest(passed, n).proportion_ci(0.95, method="wilson")
+    expected = scipy.stats.binomtest(passed, n).proportion_ci(0.95, method="wilson")
     low, high = own.wilson(passed, n)
     assert low == pytest.approx(expected.low, abs=1e-12)
     assert high == pytest.approx(expected.high, abs=1e-12)
@@ -80,7 +83,7 @@ def test_percentile_of_nothing_and_out_of_range() -> None:
 @pytest.mark.parametrize("degrees", [1, 2, 3, 5, 10, 24, 49, 100, 1000, 100_000])
 @pytest.mark.parametrize("probability", [0.5, 0.75, 0.95, 0.975, 0.999])
 def test_student_t_is_scipys(degrees: int, probability: float) -> None:
-    expected = float(scipy_stats.t.ppf(probability, degrees))
+    expected = float(scipy.stats.t.ppf(probability, degrees))
     assert student_t_quantile(probability, degrees) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
@@ -91,9 +94,9 @@ def test_the_interval_over_tests_is_that_of_the_tests_means(tests: list[tuple[in
     middle = math.fsum(rates) / len(rates)
     assert 0 <= low <= middle + 1e-12
     assert middle - 1e-12 <= high <= 1
-    error = float(scipy_stats.sem(rates))
+    error = float(scipy.stats.sem(rates))
     if error > 1e-12:
-        expected = scipy_stats.t.interval(0.95, len(rates) - 1, middle, error)
+        expected = scipy.stats.t.interval(0.95, len(rates) - 1, middle, error)
         assert low == pytest.approx(max(0.0, float(expected[0])), abs=1e-8)
         assert high == pytest.approx(min(1.0, float(expected[1])), abs=1e-8)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats as scipy_stats
 
 from agenteval_tui.runs.sequential import decide, fewest_runs, hypotheses
+
+# One process of the tests is enough to load SciPy in, which it does when it is first asked for something.
+pytestmark = pytest.mark.xdist_group("scipy")
 
 
 def chances(rate: float, threshold: float, runs: int, **options: float) -> tuple[float, float, float]:
@@ -55,7 +58,7 @@ def test_it_needs_fewer_runs_than_a_test_of_fixed_size_with_the_same_errors() ->
     fixed = next(
         n
         for n in range(1, 500)
-        if any(scipy_stats.binom.sf(c, n, low) <= 0.05 and scipy_stats.binom.cdf(c, n, high) <= 0.05 for c in range(n))
+        if any(scipy.stats.binom.sf(c, n, low) <= 0.05 and scipy.stats.binom.cdf(c, n, high) <= 0.05 for c in range(n))
     )
     for rate in (low, high):
         assert chances(rate, 0.8, 600)[2] < 0.75 * fixed
@@ -64,7 +67,7 @@ def test_it_needs_fewer_runs_than_a_test_of_fixed_size_with_the_same_errors() ->
 def test_the_ratio_is_that_of_the_binomial_likelihoods() -> None:
     low, high = hypotheses(0.8, 0.1)
     for passed, n in [(0, 0), (5, 5), (3, 9), (40, 50)]:
-        expected = float(scipy_stats.binom.logpmf(passed, n, high) - scipy_stats.binom.logpmf(passed, n, low))
+        expected = float(scipy.stats.binom.logpmf(passed, n, high) - scipy.stats.binom.logpmf(passed, n, low))
         assert decide(passed, n, 0.8).ratio == pytest.approx(expected, abs=1e-9)
 
 
