@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,13 +21,23 @@ def main(argv: list[str] | None = None) -> int:
 
         print(f"agenteval {__version__}")
         return 0
-    # pydantic would look through all that is installed for plug-ins of its own, and run them: none is wanted here.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    _without_plugins_of_pydantic()
     # Imports make many objects that stay; to look through them for garbage again and again is a tenth of a short verb.
     gc.set_threshold(20_000, 20, 20)
     from agenteval_tui.cli.main import main as command_line
 
     return command_line(arguments, launch_app=_launch)
+
+
+def _without_plugins_of_pydantic() -> None:
+    """pydantic would look through all that is installed for plug-ins of its own, and run them: none is wanted here."""
+    if os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__") == "__all__":
+        # Switched off, its module that looks for them still loads `importlib.metadata` with most of `email` when the
+        # first model is built, a tenth of a short verb. One that finds none stands in for it; where pydantic has no
+        # such module, nobody asks for this one.
+        none = ModuleType("pydantic.plugin._loader")
+        vars(none)["get_plugins"] = tuple
+        sys.modules.setdefault(none.__name__, none)
 
 
 def _launch(start: AppStart) -> int:

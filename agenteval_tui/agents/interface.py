@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
 

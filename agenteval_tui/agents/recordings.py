@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.codec import from_json
 from agenteval_tui.transcripts.model import Message, Transcript
 

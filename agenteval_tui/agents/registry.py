@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +43,8 @@ _OPTIONS = {
 @cache
 def kinds() -> dict[str, str]:
     """Every kind's name with the place of its class, "module:name". Plug-ins can't replace built-in kinds."""
+    from importlib.metadata import entry_points  # looks through all that is installed
+
     found = {point.name: point.value for point in entry_points(group=GROUP)}
     return {**found, **BUILT_IN}
 
@@ -84,7 +85,7 @@ def option_problems(name: str, config: Mapping[str, Any]) -> list[tuple[str, str
     from agenteval_tui.agents import options
 
     kind = config.get("kind")
-    if kind not in kinds():
+    if kind not in BUILT_IN and kind not in kinds():
         from agenteval_tui.agents.embedders.registry import embedder_kinds
 
         if kind in embedder_kinds():
@@ -106,8 +107,8 @@ def options_model(kind: str) -> type[AgentOptions]:
 
 
 def _class_of(name: str, config: Mapping[str, Any]) -> Any:
-    known = kinds()
     kind = config.get("kind")
+    known = BUILT_IN if kind in BUILT_IN else kinds()
     if kind not in known:
         near = get_close_matches(str(kind), known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""

@@ -7,10 +7,10 @@ of a tool goes with its call. Ids and times do not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from agenteval_tui.text.identity import canonical_json
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
 State = Literal["same", "changed", "left", "right"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.grading.causes import Cause, cause_from
 from agenteval_tui.history import causes as stored
 from agenteval_tui.history.causes import Failure
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.history.comparing import ComparedRun
+from agenteval_tui.text.quick_dataclass import dataclass
 
 State = Literal["regression", "improvement", "score", "criteria", "undecided", "added", "removed", "same"]
 """`regression`: passes less often; `improvement`: more often; `score`: as often, with another score; `criteria`: its

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import Side
@@ -11,6 +11,7 @@ from agenteval_tui.history import baselines
 from agenteval_tui.history.comparing import ComparedRun, execution_before, of_execution, of_runs
 from agenteval_tui.runs.plan_arms import ARMS, arm_of
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import ExecutionRow

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from agenteval_tui.analysis.alignment import arguments_json
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 Kind = Literal["start", "call", "answer", "error", "end"]

@@ -8,7 +8,7 @@ over repetitions, a paired one over the rows of a dataset). Tests in quarantine 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison import compare
@@ -28,6 +28,7 @@ from agenteval_tui.analysis.power import detectable_unpaired
 from agenteval_tui.history.baselines import any_set
 from agenteval_tui.history.comparing import ComparedRun
 from agenteval_tui.history.quarantines import active
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantined

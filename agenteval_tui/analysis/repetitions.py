@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.divergence import Fork, Tree, Way, acts_of, first_divergence, tree_of
 from agenteval_tui.analysis.divergence_words import said_of_fork, said_of_run
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow

@@ -9,10 +9,10 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from agenteval_tui.analysis.distributions import student_t_quantile
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Interval = tuple[float, float]
 

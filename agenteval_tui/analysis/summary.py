@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.analysis.statistics import (
@@ -18,6 +17,7 @@ from agenteval_tui.analysis.statistics import (
     wilson,
 )
 from agenteval_tui.history.rows import RunRow
+from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.analysis.gating import gating
@@ -10,6 +10,7 @@ from agenteval_tui.analysis.trends import Figures, Wanted, figures, groups_of, p
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import Place, Tally, TestName
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.connect import Connection

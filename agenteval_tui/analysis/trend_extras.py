@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.trends import Wanted, pick
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import CauseCount, ScoreCount
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.connect import Connection

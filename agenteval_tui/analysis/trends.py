@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from agenteval_tui.analysis.trend_bins import Bin, By, bins_between, chosen_by
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import Group, Measure, Picked, Place, Tally, TestName
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.connect import Connection

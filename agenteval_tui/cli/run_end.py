@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from agenteval_tui.cli.exits import FAILED, INTERRUPTED, exit_code
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.regressions import Against

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,6 +12,7 @@ from agenteval_tui.cli.exits import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import BaselineOptions, gate_options
 from agenteval_tui.cli.reports import Reports
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.invocation import Invocation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.explained import print_failures
@@ -14,6 +13,7 @@ from agenteval_tui.runs.events import AttemptFailed, Event, Throttled
 from agenteval_tui.runs.view import ExecutionView, RunView
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.results import CriterionResult

@@ -8,8 +8,9 @@ most once, but the total may be larger than the smallest one. `Assignment.exact`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 MOST_STEPS = 250_000
 """Steps of the exact algorithm that are worth it: about 30 ms."""

@@ -15,12 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from agenteval_tui.grading.cause_ways import cut, extraction_way, normalised, way_of
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Kind = Literal["failed", "error", "agent", "threshold"]
 """`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResul
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.grading.value import ExtractionError
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:

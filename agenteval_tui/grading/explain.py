@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from agenteval_tui.grading.codec import span_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.words import quoted
 from agenteval_tui.text.display import displayable
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Mark = Literal["passed", "failed", "error", "info", "near"]
 

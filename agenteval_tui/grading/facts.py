@@ -7,8 +7,10 @@ Plain data: whoever has recordings fills it (`history.facts`), the linter and co
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 EXAMPLES = 8
 """Values of one argument that are kept."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.uxon import php_regex
 
 TIME_LIMIT = 1.0

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
 _PATH = re.compile(r"[^\W\d]\w*(?:\.\w+)*")

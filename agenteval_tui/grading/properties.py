@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.uxon import facts
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from agenteval_tui.text.identity import content_hash
+from agenteval_tui.text.quick_dataclass import dataclass
 
 AskKind = Literal["chat", "embed", "call", "person"]
 

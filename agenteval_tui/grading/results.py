@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 
 class Outcome(StrEnum):

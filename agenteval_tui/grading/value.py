@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 from agenteval_tui.grading.results import Span
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 SpanMap = Callable[[int, int], tuple[Span, ...]]

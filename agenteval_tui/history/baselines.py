@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.history.blobs import clean
@@ -18,6 +18,7 @@ from agenteval_tui.history.liveness import is_alive
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store

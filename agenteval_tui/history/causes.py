@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, signatures
@@ -19,6 +18,7 @@ from agenteval_tui.history.blobs import clean, unpack_results
 from agenteval_tui.history.bulk import write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store

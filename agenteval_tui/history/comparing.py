@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.text.quick_dataclass import dataclass
 
 _T = TypeVar("_T")
 _SELECT = (

@@ -8,7 +8,6 @@ import fcntl
 import os
 import sqlite3
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from agenteval_tui.history import schema
@@ -21,6 +20,7 @@ from agenteval_tui.history.connect import (
 )
 from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_damage
 from agenteval_tui.history.liveness import is_alive
+from agenteval_tui.text.quick_dataclass import dataclass
 
 _SMALL = 4 << 20  # bytes
 # Of an import more may have been to come: its runs are not planned beforehand.

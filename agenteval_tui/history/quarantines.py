@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +17,7 @@ from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store

@@ -11,12 +11,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.rows import StoredTask
+from agenteval_tui.text.quick_dataclass import dataclass
 
 _TOGETHER = 1_000  # tasks in a row
 

@@ -12,10 +12,10 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Group = Literal["", "suite", "test", "tag", "agent"]
 """What runs are grouped by; "": all of them together."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from agenteval_tui.runs.plan import Limits
+from agenteval_tui.text.quick_dataclass import dataclass
 
 FIRST = 4
 """As long as no run has ended nobody knows what one takes: no more than so many begin."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

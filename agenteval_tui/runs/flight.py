@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from agenteval_tui.agents.interface import (
@@ -27,6 +27,7 @@ from agenteval_tui.runs.events import AttemptFailed, RunStarted, TurnStarted
 from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.runs.stream import Stream, Tell
 from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 

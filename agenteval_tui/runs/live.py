@@ -8,13 +8,14 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
 from agenteval_tui.places import runtime_dir
 from agenteval_tui.runs.plan import PlanOptions
 from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError, InfrastructureError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 LONGEST_PATH = 103
 """A socket's path in bytes: 104 with the final zero on macOS, 108 on Linux."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.runs.merge import merged_context
@@ -11,6 +10,7 @@ from agenteval_tui.runs.plan_agents import AgentPlan, agent_plan
 from agenteval_tui.runs.plan_arms import ARMS, arm_label
 from agenteval_tui.runs.plan_model import DEFAULT, PlanOptions
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.plan_choice import Chosen

@@ -7,12 +7,13 @@ dataset brings along as its own prompt is data: braces in it stay as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.runs.plan_texts import Text
 from agenteval_tui.suites.templates import is_template, render
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
 if TYPE_CHECKING:

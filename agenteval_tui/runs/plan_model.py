@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.runs.respondents import Respondents
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 if TYPE_CHECKING:

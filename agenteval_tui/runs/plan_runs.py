@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.runs.events import RunRef
@@ -14,6 +13,7 @@ from agenteval_tui.runs.plan_conversation import Conversation, Conversations
 from agenteval_tui.runs.plan_model import PlanOptions, RunPlan, StopRule
 from agenteval_tui.text.identity import canonical_json, content_hash, new_id
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.criteria import Specs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.interface import Agent, Releasing
@@ -14,6 +13,7 @@ from agenteval_tui.runs.flight import MAX_ATTEMPTS, Retries
 from agenteval_tui.runs.plan import Plan
 from agenteval_tui.runs.plan_agents import AgentPlan, expanded
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 

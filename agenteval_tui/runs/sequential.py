@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Answer = Literal["above", "below", "open"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from agenteval_tui.runs.plan_model import Plan, RunPlan, StopRule
 from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.runs.written_keys import without_keys
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ What the user wrote (agents.yaml of the configuration folder) and what ships wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec

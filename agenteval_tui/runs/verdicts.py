@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.plan import RunPlan
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.load import LoadedSuite, load_bytes
@@ -17,6 +16,7 @@ from agenteval_tui.suites.write_scalar import double_quoted
 from agenteval_tui.suites.yaml_tree import Alias, Node, Scalar, plain_data
 from agenteval_tui.suites.yaml_tree import Mapping as MappingNode
 from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.text.quick_dataclass import dataclass
 
 PROSE = frozenset(
     {

@@ -16,6 +16,15 @@ Category = Literal["happy_path", "edge_case", "negative"]
 CriterionSeverity = Literal["error", "warning", "info"]
 
 
+# pydantic looks at the signature of every default factory; those of `list` and `dict` it has to parse from a text.
+def _no_items() -> list[Any]:
+    return []
+
+
+def _no_entries() -> dict[str, Any]:
+    return {}
+
+
 class _Strict(BaseModel):
     # Built when it is first used: a check of a suite needs a few of these models, and to build one takes longer.
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
@@ -92,7 +101,7 @@ class SampleTool(_Strict):
     parameters: dict[str, Any] | None = Field(default=None, description="JSON Schema of the arguments.")
     arguments: Any = Field(default=None, description="The arguments as Power UI declares them.")
     request_response_pairs: list[RequestResponse] | dict[str, Any] = Field(
-        default_factory=list, description="Canned answers: a list of pairs, or request: response."
+        default_factory=_no_items, description="Canned answers: a list of pairs, or request: response."
     )
     sample_response: Any = Field(default=None, description="The answer to any other call.")
 
@@ -102,10 +111,10 @@ class Context(_Checked):
 
     sample_system_prompt: str | None = Field(default=None, description="Replaces the agent's system prompt.")
     sample_tools: dict[str, SampleTool] | list[SampleTool] = Field(
-        default_factory=dict, description="Mock tools by name (or a list of tools with names)."
+        default_factory=_no_entries, description="Mock tools by name (or a list of tools with names)."
     )
     sample_concepts: dict[str, Any] = Field(
-        default_factory=dict, description="Values of the placeholders in the system prompt."
+        default_factory=_no_entries, description="Values of the placeholders in the system prompt."
     )
     input_data: Any = Field(default=None, description="Input data that goes with the prompt.")
     object_alias: str | None = None
@@ -151,7 +160,7 @@ class InputMessage(_Strict):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str = ""
     name: str | None = None
-    tool_calls: list[Any] = Field(default_factory=list, description="As OpenAI chat messages have them.")
+    tool_calls: list[Any] = Field(default_factory=_no_items, description="As OpenAI chat messages have them.")
     tool_call_id: str | None = None
 
 
@@ -162,7 +171,9 @@ class Variation(_Strict):
     agent: str | None = None
     repeat: int | None = Field(default=None, ge=1, le=100_000)
     context: Context | None = None
-    config: dict[str, Any] = Field(default_factory=dict, description="Deep-merged into the agent's configuration.")
+    config: dict[str, Any] = Field(
+        default_factory=_no_entries, description="Deep-merged into the agent's configuration."
+    )
 
 
 class Dataset(_Strict):
@@ -204,12 +215,12 @@ class Test(_Checked):
         default=None, description="User messages that are sent one after another, each when the one before is answered."
     )
     category: Category | None = None
-    tags: list[str] = Field(default_factory=list)
+    tags: list[str] = Field(default_factory=_no_items)
     repeat: int | None = Field(default=None, ge=1, le=100_000, description="How often the test runs.")
-    variables: dict[str, Any] = Field(default_factory=dict)
+    variables: dict[str, Any] = Field(default_factory=_no_entries)
     agent: str | None = Field(default=None, description="A name from `agents`, here or in the user's agents.yaml.")
     criteria: list[Criterion] = Field(min_length=1)
-    variations: list[Variation] = Field(default_factory=list)
+    variations: list[Variation] = Field(default_factory=_no_items)
     dataset: Dataset | None = None
     context: Context | None = None
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
@@ -279,10 +290,10 @@ class Suite(_Strict):
     name: str = Field(default="", description="Made from the file's name if absent.")
     description: str = ""
     agent: str | None = Field(default=None, description="The agent of tests that name none.")
-    tags: list[str] = Field(default_factory=list, description="Tags of every test.")
+    tags: list[str] = Field(default_factory=_no_items, description="Tags of every test.")
     defaults: Defaults = Field(default_factory=Defaults)
-    agents: dict[str, AgentConfig] = Field(default_factory=dict)
-    tests: list[Test] = Field(default_factory=list)
+    agents: dict[str, AgentConfig] = Field(default_factory=_no_entries)
+    tests: list[Test] = Field(default_factory=_no_items)
 
     def test(self, test_id: str) -> Test | None:
         """The test with this id, ignoring case."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import os
 import stat
@@ -82,6 +81,8 @@ def check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
     if hashlib.sha256(data).hexdigest() == loaded.digest:
         return
     now = data.removeprefix(BOM).decode("utf-8", "replace")
+    import difflib
+
     diff = difflib.unified_diff(
         loaded.text.splitlines(keepends=True),
         now.splitlines(keepends=True),

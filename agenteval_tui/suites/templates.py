@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.text.problems import AgentevalError, line_and_column
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment

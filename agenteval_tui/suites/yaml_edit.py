@@ -6,12 +6,12 @@ proposal that turns out to be wrong costs nothing but the next one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.suites import write_scalar
 from agenteval_tui.suites.source import body_start
 from agenteval_tui.suites.yaml_tree import Alias, Mapping, Node, Scalar, Sequence, plain_data, resolve
+from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

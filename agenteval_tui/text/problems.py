@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Severity = Literal["error", "warning", "info"]
 

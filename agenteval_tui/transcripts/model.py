@@ -6,8 +6,9 @@ whoever builds a transcript (an agent's recorder, an importer, `codec.from_json`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Role = Literal["system", "user", "assistant", "tool"]
 CallStatus = Literal["ok", "error", "pending"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import ToolCall
 
 

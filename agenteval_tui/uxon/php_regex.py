@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import regex

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agenteval_tui.text.problems import Fix, TextEdit
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.uxon.diagnostics import ESCAPE_THE_QUOTES
 from agenteval_tui.uxon.strings import read_string
 from agenteval_tui.uxon.tokens import Token

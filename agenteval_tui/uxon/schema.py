@@ -6,8 +6,10 @@ Plain data. Whoever knows the prototype classes and metrics builds it; this pack
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from agenteval_tui.text.quick_dataclass import dataclass
 
 ScalarKind = Literal["string", "integer", "number", "boolean", "null", "any", "regex"]
 

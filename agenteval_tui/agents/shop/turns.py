@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.agents.shop.tools import ToolOutcome
+from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agenteval_tui.agents.shop.stock import PRODUCTS
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message
 
 # Every spelling under which a country may be named, and the code of the country.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from agenteval_tui.grading.patterns import PatternError, compile_pattern
 from agenteval_tui.grading.words import shown
+from agenteval_tui.text.quick_dataclass import dataclass
 
 Holds = Callable[[Any], bool]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pydantic import Field
@@ -13,6 +12,7 @@ from agenteval_tui.grading.properties import Properties
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
 from agenteval_tui.grading.value import Value
 from agenteval_tui.text.problems import Severity
+from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

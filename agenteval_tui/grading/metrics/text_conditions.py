@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import listed, quoted
+from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.metrics.text_match import TextMatch

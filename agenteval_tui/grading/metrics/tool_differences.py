@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from agenteval_tui.grading.metrics.matchers import is_matcher, same_json, type_of
 from agenteval_tui.grading.metrics.tool_scoring import Expected, Tool, arguments_of
 from agenteval_tui.grading.nearest import text_difference, would_match
 from agenteval_tui.grading.words import count, shown
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import ToolCall
 
 Path = tuple[str | int, ...]

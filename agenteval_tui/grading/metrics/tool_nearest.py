@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from agenteval_tui.grading.assign import assign
 from agenteval_tui.grading.metrics.tool_differences import ArgumentDifference, differences, distance
 from agenteval_tui.grading.metrics.tool_scoring import Tool
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import ToolCall
 
 MOST_SLOTS = 40

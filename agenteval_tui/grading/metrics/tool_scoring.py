@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher
 from agenteval_tui.grading.metrics.metric import Context
 from agenteval_tui.grading.results import MetricResult
 from agenteval_tui.grading.value import Value
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import ToolCall
 
 if TYPE_CHECKING:

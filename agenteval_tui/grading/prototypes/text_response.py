@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -14,6 +13,7 @@ from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
 from agenteval_tui.grading.results import Span
 from agenteval_tui.grading.value import NothingExtracted, Value
 from agenteval_tui.grading.words import nth, quoted
+from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
 FENCE = "```"
