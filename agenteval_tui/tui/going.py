@@ -156,7 +156,7 @@ class Going(Outside):
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
         """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,
         with nothing given, of the last execution."""
-        from agenteval_tui.tui.screens.causes import looking_at
+        from agenteval_tui.tui.screens.causes_scope import looking_at
 
         self.go("causes")
         screen: CausesScreen = self.get_screen("causes")  # type: ignore[assignment]
@@ -192,6 +192,16 @@ class Going(Outside):
                 self.edit_test(loaded.key, test)
 
         self.push_screen(NewTestScreen(loaded), made)
+
+    def new_suite(self) -> None:
+        """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
+        from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
+
+        def made(written: tuple[str, str] | None) -> None:
+            if written:
+                self.edit_test(*written)
+
+        self.push_screen(NewSuiteScreen(), made)
 
     def watch_live(self, live: Live, expected: Expected | None = None) -> None:
         """Show an execution that runs now. `expected`: what its plan said that it takes."""

@@ -20,6 +20,7 @@ from agenteval_tui.tui.screens.causes import CausesScreen
 from agenteval_tui.tui.screens.inspect import InspectScreen
 from agenteval_tui.tui.screens.label import LabelScreen
 from agenteval_tui.tui.screens.review import ReviewScreen
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 NOON = 1_795_262_400_000  # 2026-11-21 12:00 UTC
 SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
@@ -73,6 +74,9 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         (decision,) = triage.decisions(store)
         assert (decision.decision, decision.note, decision.who) == ("ignore", "old", "kim")
         assert decision.until_ms is not None
+        # The cursor went on to what is open still.
+        (row,) = [line for line in shown.splitlines() if line.startswith("▌")]
+        assert "the agent failed (timeout)" in row
         # Only what is open; the next one goes into quarantine; then all is decided.
         await press(pilot, "f", "Q")
         shown = await press(pilot, "enter")
@@ -84,7 +88,17 @@ async def test_a_cause_is_decided_about_once(failed: tuple[Path, Path]) -> None:
         # What is gone is not decided about; a filter finds causes by their tests.
         assert "This cause is gone" in await press(pilot, "G", "a")
         assert "No cause has these words" in await press(pilot, "slash", *"nobody")
-        assert "7 failures = 3 causes" in await press(pilot, "escape", "s", "s")
+        shown = await press(pilot, "escape", "s", "s")
+        assert "7 failures = 3 causes" in shown
+        assert app.screen.query_one("#causes", VirtualList).cursor == 0, "other runs: from the worst on"
+        again = app_on(*failed)
+    async with again.run_test(size=(140, 45)) as pilot:
+        await settle(pilot)
+        assert "7 failures = 3 causes   all runs" in text_of(again), (
+            "the screen and its scope are those of the last time"
+        )
+    app = app_on(*failed)
+    async with app.run_test(size=(140, 45), notifications=True) as pilot:
         # From the history and from the suites there is a way here.
         await press(pilot, "5")
         assert "execution E2" in await press(pilot, "C")

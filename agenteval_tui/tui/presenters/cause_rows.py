@@ -69,6 +69,13 @@ class CauseRows:
         """The cause's signature."""
         return self.rows[index].group.cause.signature
 
+    def open_after(self, row: CauseRow) -> str:
+        """The key of the open cause below this row, else of the first one that is not it; its own where none is."""
+        here = next((at for at, one in enumerate(self.rows) if one.group is row.group), 0)
+        order = (*self.rows[here + 1 :], *self.rows[:here])
+        found = next((one for one in order if one.is_open), row)
+        return found.group.cause.signature
+
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """`   6 ✗ Looks it up: get_order was never called   3 tests  new  ignored`."""
         row = self.rows[index]
@@ -87,6 +94,26 @@ class CauseRows:
         tests = len(group.tests)
         tail.append((right(f"{tests}", 4) + (" test " if tests == 1 else " tests"), "dim"))
         return spread(head, [*tail, (" ", "")], width)
+
+
+def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
+    """What the list says where it has no rows: why, and what to do next."""
+
+    def said(what: str, *then: str, style: str = "") -> list[Line]:
+        return [(), ((f"  {what}", style),), *(((f"  {one}", "dim"),) for one in then)]
+
+    scope = "s looks at the newest runs of every test, or at all runs."
+    if words:
+        return said("No cause has these words.", "esc clears the filter.")
+    if only_open and causes.groups:
+        return said("Every cause was decided about.", "f shows them all.", style="passed")
+    if not causes.ended and causes.scope.runs:
+        many = count(len(causes.scope.runs), "run")
+        grade = "agenteval grade judges stored runs with the criteria of a file."
+        return said(f"Nothing was judged in {many}: no run passed or failed.", grade, scope)
+    if not causes.ended:
+        return said("Nothing was run yet.", "1 goes to the suites; r runs what is there.")
+    return said(f"Nothing failed in {count(causes.ended, 'run')}.", scope, style="passed")
 
 
 def cause_lines(

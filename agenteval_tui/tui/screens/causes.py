@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -19,45 +19,23 @@ from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
-from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, rows_of
-from agenteval_tui.tui.presenters.figures import count
+from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, no_causes, rows_of
 from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_ran
 from agenteval_tui.tui.screens.cause_deciding import ask_to_decide, ask_to_reopen
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.screens.causes_scope import Looking
+from agenteval_tui.tui.screens.filtering import FilteredScreen
+from agenteval_tui.tui.state import flag
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import Causes, Scope
+    from agenteval_tui.analysis.causes import Causes
     from agenteval_tui.analysis.triage import Standing
     from agenteval_tui.grading.explain import Fact
     from agenteval_tui.history.rows import RunRow
-    from agenteval_tui.history.store import Store
 
 MOST = 500
 """Runs of a cause that next and previous go through in Inspect."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """Whose failures are shown. `execution`: an id or "last"; "": the newest runs of each test of `suites` (keys; none:
-    of all) with these ids (none: all). `everything`: all runs that there are."""
-
-    execution: str = "last"
-    suites: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    everything: bool = False
-
-    def scope(self, store: Store) -> Scope:
-        """The runs. Raises `AgentevalError`."""
-        from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
-        from agenteval_tui.history.rows import RunFilter
-
-        if self.everything:
-            return filter_scope(store, RunFilter())
-        if self.execution:
-            return execution_scope(store, self.execution, self.tests)
-        return newest_scope(store, self.suites, self.tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +44,11 @@ class _Read:
     decided: dict[str, Standing]
 
 
-class CausesScreen(FrameScreen):
+class CausesScreen(FilteredScreen):
     """The list of causes; beside it the chosen one, with the explanation of one of its runs."""
 
     SCOPE = "causes"
+    LIST = "#causes"
     CSS_PATH = "causes.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
 
@@ -78,10 +57,11 @@ class CausesScreen(FrameScreen):
         self._looking = Looking()
         self._read: _Read | None = None
         self._only_open = False
-        self._words = ""
         self._example = 0
         self._shown: tuple[str, int] = ("", 0)
         self._explained: tuple[RunRow | None, tuple[Fact, ...]] = (None, ())
+        self._go_to: str | None = None
+        """The cause that the cursor goes to when the list comes; "": to the first one; None: it stays on its own."""
         self._composed = False
         self._pending: Callable[[], None] | None = None
 
@@ -95,8 +75,7 @@ class CausesScreen(FrameScreen):
 
     def on_mount(self) -> None:
         self._composed = True
-        self.query_one("#search", Input).display = False
-        self.query_one("#causes", VirtualList).focus()
+        self.hide_filter()
         (self._pending or self.reload)()
 
     def on_resize(self, event: Resize) -> None:
@@ -112,7 +91,7 @@ class CausesScreen(FrameScreen):
         if not self._composed:
             self._pending = partial(self.open, looking)
             return
-        self._looking, self._read, self._example = looking, None, 0
+        self._looking, self._read, self._example, self._go_to = looking, None, 0, ""
         self.reload()
 
     def reload(self) -> None:
@@ -133,6 +112,17 @@ class CausesScreen(FrameScreen):
     def action_reload(self) -> None:
         self.reload()
 
+    def new_runs(self) -> None:
+        """They may have failed."""
+        if self._read is not None and not self._looking.everything:
+            self.reload()
+
+    def kept(self) -> dict[str, Any]:
+        return {**self._looking.to_json(), "only_open": self._only_open}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self._looking, self._only_open = Looking.from_json(kept), flag(kept, "only_open")
+
     def _failed(self, error: AgentevalError) -> None:
         if self._read is not None:
             self.agenteval.say_error(error)
@@ -148,38 +138,20 @@ class CausesScreen(FrameScreen):
     def _arrived(self, read: _Read) -> None:
         self._read = read
         self._shown = ("", 0)
-        self._show_rows()
+        self.show_filtered()
 
-    def _show_rows(self) -> None:
+    def show_filtered(self) -> None:
         if self._read is None:
             return
         view = self.query_one("#causes", VirtualList)
         rows = rows_of(self._read.causes, self._read.decided, only_open=self._only_open, words=self._words)
-        view.set_empty(self._empty(self._read.causes))
-        view.set_source(CauseRows(rows), keep_key=view.cursor_key)
+        view.set_empty(no_causes(self._read.causes, words=bool(self._words), only_open=self._only_open))
+        wanted, self._go_to = self._go_to, None
+        view.set_source(CauseRows(rows), keep_key=view.cursor_key if wanted is None else wanted)
+        if wanted == "" and rows:
+            view.cursor = 0
         self.retitle()
         self._detail()
-
-    def _empty(self, causes: Causes) -> list[Line]:
-        if self._words:
-            return [(), (("  No cause has these words.", ""),), (("  esc clears the filter.", "dim"),)]
-        if self._only_open and causes.groups:
-            return [(), (("  Every cause was decided about.", "passed"),), (("  f shows them all.", "dim"),)]
-        if not causes.ended and causes.scope.runs:
-            many = count(len(causes.scope.runs), "run")
-            return [
-                (),
-                ((f"  Nothing was judged in {many}: no run passed or failed.", ""),),
-                (("  agenteval grade judges stored runs with the criteria of a file.", "dim"),),
-                (("  s looks at the newest runs of every test, or at all runs.", "dim"),),
-            ]
-        if not causes.ended:
-            return [(), (("  Nothing was run yet.", ""),), (("  1 goes to the suites; r runs what is there.", "dim"),)]
-        return [
-            (),
-            ((f"  Nothing failed in {count(causes.ended, 'run')}.", "passed"),),
-            (("  s looks at the newest runs of every test, or at all runs.", "dim"),),
-        ]
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         read = self._read
@@ -187,13 +159,13 @@ class CausesScreen(FrameScreen):
             return (), ()
         causes = read.causes
         left: list[Cell] = [(causes.said, "bold failed" if causes.failed else "bold passed")]
-        left.append((f"   {causes.scope.words}", "dim"))
-        if causes.scope.before_words and width >= self.NARROW:
-            left.append((f", compared with {causes.scope.before_words}", "dim"))
         if self._words:
             left.append((f"   “{one_line(self._words, 30)}”", ""))
         if self._only_open:
-            left.append(("   only open ones", "review"))
+            left.append(("   only open", "review"))
+        left.append((f"   {causes.scope.words}", "dim"))
+        if causes.scope.before_words and width >= self.NARROW:
+            left.append((f", compared with {causes.scope.before_words}", "dim"))
         waiting = sum(row.is_open for row in rows_of(causes, read.decided))
         return tuple(left), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
 
@@ -301,12 +273,18 @@ class CausesScreen(FrameScreen):
         """Ask for a note, and do it."""
         row = self._chosen()
         if row is not None and self._read is not None:
-            ask_to_decide(self, row, decision, self._read.causes.scope.execution_id, partial(self._decided, decision))
+            ask_to_decide(
+                self, row, decision, self._read.causes.scope.execution_id, partial(self._decided, decision, row)
+            )
 
-    def _decided(self, decision: str) -> None:
-        self.reload()
+    def _decided(self, decision: str, row: CauseRow) -> None:
+        """The cursor goes on to the next cause that is open: what was decided about goes down the list."""
+        rows = self.query_one("#causes", VirtualList).source
         if decision == "fix":
             self._inspect(edit=True)
+        elif isinstance(rows, CauseRows):
+            self._go_to = rows.open_after(row)
+        self.reload()
 
     def action_reopen(self) -> None:
         """Take the decision back."""
@@ -316,19 +294,13 @@ class CausesScreen(FrameScreen):
 
     def action_scope(self) -> None:
         """This execution, the newest runs of each test, everything."""
-        looking = self._looking
-        if looking.everything:
-            looking = Looking(looking.execution or "last", looking.suites, looking.tests)
-        elif looking.execution:
-            looking = Looking("", looking.suites, looking.tests)
-        else:
-            looking = Looking("", everything=True)
-        self.open(looking)
+        self.open(self._looking.next())
+        self.agenteval.keep_places()
 
     def action_only_open(self) -> None:
         """Only what nobody decided about, or all."""
         self._only_open = not self._only_open
-        self._show_rows()
+        self.show_filtered()
 
     def action_review(self) -> None:
         """What waits for a person."""
@@ -355,37 +327,10 @@ class CausesScreen(FrameScreen):
         view, details = self.query_one("#causes", VirtualList), self.query_one("#details", LinesView)
         (view if details.has_focus else details).focus()
 
-    # The filter
-
-    def action_filter(self) -> None:
-        box = self.query_one("#search", Input)
-        box.display = True
-        box.focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Every letter filters."""
-        self._words = event.value.strip()
-        self._show_rows()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes to what was found."""
-        self.query_one("#causes", VirtualList).focus()
-
     def step_back(self) -> bool:
-        box = self.query_one("#search", Input)
-        if box.display:
-            box.value = ""
-            box.display = False
-            self.query_one("#causes", VirtualList).focus()
+        if super().step_back():
             return True
         if self._only_open:
             self.action_only_open()
             return True
         return False
-
-
-def looking_at(execution: str = "", suites: Sequence[str] = (), tests: Sequence[str] = ()) -> Looking:
-    """Whose failures: of an execution, else of the newest runs of these suites' tests, else of the last execution."""
-    if execution or suites or tests:
-        return Looking(execution, tuple(suites), tuple(tests))
-    return Looking()

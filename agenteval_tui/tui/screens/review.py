@@ -5,9 +5,9 @@ Digits rate while the rating has the focus, as it has at first: it is a field. I
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -26,6 +26,7 @@ from agenteval_tui.tui.presenters.outcomes import glyph
 from agenteval_tui.tui.presenters.paragraphs import error_lines
 from agenteval_tui.tui.presenters.review_lines import ended_lines, review_lines
 from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.state import flag
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.rating_field import RatingField
@@ -82,6 +83,7 @@ class ReviewScreen(FrameScreen):
 
     def on_mount(self) -> None:
         self.query_one("#comment", Input).display = False
+        self.set_class(self.app.size.width < self.NARROW, "narrow")
         self._focus_pane("rating")
         self.reload()
 
@@ -107,6 +109,16 @@ class ReviewScreen(FrameScreen):
 
     def action_reload(self) -> None:
         self.reload()
+
+    def new_runs(self) -> None:
+        """They may wait for somebody."""
+        self.reload()
+
+    def kept(self) -> dict[str, Any]:
+        return {"failures": self._wanted.failures, "differing": self._wanted.disagreements}
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        self._wanted = Wanted(failures=flag(kept, "failures"), disagreements=flag(kept, "differing"))
 
     def _failed(self, error: AgentevalError) -> None:
         self._opened = None
