@@ -6,7 +6,7 @@ names these ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from textual.binding import Binding
@@ -71,6 +71,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("suites.pane", "next_pane", "tab", "details", "Between the list and the details", "suites"),
     Action("suites.edit_test", "edit_test", "E", "edit test", "Open the selected test in the Editor", "suites"),
     Action("suites.new", "new_test", "n", "new", "Make a new test in the selected suite", "suites", 8),
+    Action("suites.new_suite", "new_suite", "N", "new suite", "Make a new suite, with a first test", "suites"),
     Action("suites.mark", "mark", "m", "mark", "Mark the test, for run, copy, delete and tags; again: not", "suites"),
     Action("suites.mark_range", "mark_range", "M", "mark to here", "Mark all from the last mark to here", "suites"),
     Action("suites.unmark", "unmark", "u", "unmark", "Take all marks away (esc, too)", "suites"),
@@ -187,12 +188,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("compare.open", "open", "enter", "side by side", "Both transcripts side by side", "compare", 1),
     Action("compare.inspect", "inspect", "i", "inspect", "Inspect the run on the right", "compare", 2),
     Action("compare.before", "inspect_before", "I", "the left run", "Inspect the run on the left", "compare"),
-    Action("compare.left", "left", "s", "left side…", "Choose what to compare with", "compare", 3),
-    Action("compare.right", "right", "S", "right side…", "Choose what is compared", "compare", 4),
-    Action("compare.everything", "everything", "f", "all", "Unchanged tests too, or only changes", "compare", 5),
-    Action("compare.versions", "versions", "v", "versions", "The versions of the criterion", "compare", 6),
-    Action("compare.baseline", "baseline", "b", "set baseline", "Make the right side the baseline", "compare", 7),
+    Action("compare.versions", "versions", "v", "versions", "The versions of the criterion", "compare", 3),
+    Action("compare.edit", "edit", "e", "edit", "Edit the config of the criterion", "compare", 8),
+    Action("compare.causes", "causes", "C", "causes", "Why the right runs failed, grouped by cause", "compare", 7),
+    Action("compare.left", "left", "s", "left side…", "Choose what to compare with", "compare", 5),
+    Action("compare.right", "right", "S", "right…", "Choose what is compared", "compare", 6),
+    Action("compare.everything", "everything", "f", "all", "Unchanged tests too, or only changes", "compare"),
+    Action("compare.baseline", "baseline", "b", "accept", "Accept the right side as the baseline", "compare", 4),
     Action("compare.clear", "clear_baseline", "B", "clear baseline", "Take the test's baseline away", "compare"),
+    Action("compare.quarantine", "quarantine", "Q", "quarantine", "Let the test run, and not gate", "compare"),
     Action("compare.swap", "swap", "x", "swap", "Swap the two sides", "compare"),
     Action("compare.filter", "filter", "slash", "filter", "Filter by words in tests and criteria", "compare"),
     Action("compare.pane", "next_pane", "tab", "details", "Between the list and the details", "compare"),
@@ -366,7 +370,7 @@ def key_of(action: str, keymap: dict[str, str]) -> str:
     return key_word(keymap.get(action, BY_ID[action].keys))
 
 
-def keys_of(action: Action, keymap: dict[str, str]) -> str:
+def keys_of(action: Action, keymap: Mapping[str, str]) -> str:
     """All keys of an action as a person reads them: "x del"."""
     return " ".join(dict.fromkeys(key_word(key) for key in keymap.get(action.id, action.keys).split(",")))
 

@@ -19,16 +19,17 @@ def joined(parts: Iterable[tuple[str, Style | None]]) -> list[Segment]:
 
     Spaces show no colour but the background's: they join a neighbour with the same background, whatever its colour.
     """
-    kept: list[tuple[str, Style | None]] = []
+    alike: list[tuple[str, Style | None]] = []
     for text, style in parts:
-        if not text:
-            continue
+        if alike and (alike[-1][1] is style or alike[-1][1] == style):
+            alike[-1] = (alike[-1][0] + text, style)
+        elif text:
+            alike.append((text, style))
+    kept: list[tuple[str, Style | None]] = []
+    for text, style in alike:
         if kept:
             before, before_style = kept[-1]
-            if before_style is style or before_style == style:
-                kept[-1] = (before + text, before_style)
-                continue
-            if text.isspace() and _blank_alike(before_style, style):
+            if before_style == style or (text.isspace() and _blank_alike(before_style, style)):
                 kept[-1] = (before + text, before_style)
                 continue
             if before.isspace() and _blank_alike(before_style, style):

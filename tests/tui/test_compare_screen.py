@@ -21,11 +21,13 @@ from agenteval_tui.text.display import displayable
 from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
 from agenteval_tui.tui.presenters.compare_rows import CompareRows, rows_of
+from agenteval_tui.tui.screens.causes import CausesScreen
 from agenteval_tui.tui.screens.choose import ChooseScreen
 from agenteval_tui.tui.screens.compare import CompareScreen
 from agenteval_tui.tui.screens.compare_here import say_what_regressed
 from agenteval_tui.tui.screens.difference import DifferenceScreen
 from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.question import QuestionScreen
 from agenteval_tui.tui.screens.versions import VersionsScreen
 
@@ -90,6 +92,15 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         await press(pilot, "escape")
         await press(pilot, "y")
         assert app.clipboard == f"agenteval compare baseline {NEW}"
+        # What now: the causes, the criterion's config, or a quarantine.
+        await press(pilot, "C")
+        assert isinstance(app.screen, CausesScreen)
+        await press(pilot, "escape", "e")
+        assert isinstance(app.screen, InspectScreen)
+        assert app.screen.query_one("#config").has_focus_within
+        await press(pilot, "escape", "escape", "Q")
+        assert isinstance(app.screen, QuarantineScreen)
+        await press(pilot, "escape")
         # Another left side, swapped, and back to the baseline.
         await press(pilot, "s")
         assert isinstance(app.screen, ChooseScreen)
@@ -121,6 +132,13 @@ async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path
         assert "McNemar" in shown
         assert "10/10" in on_row(shown)
         assert "4/10" in on_row(shown)
+        assert "criterion" in on_row(shown), "both judge the same outputs"
+        assert "1 improvement" in await press(pilot, "x")
+        await press(pilot, "y")
+        assert app.clipboard.startswith("agenteval criterion 'customers-germany/right filter' --compare ")
+        shown = await press(pilot, "escape")
+        assert "3 regressions" in shown, "back to what was compared before"
+        assert "customers-germany / right filter" in on_row(shown)
         await press(pilot, "v", "j", "r")
         assert '"contains": "5000"' in (folder / "support.suite.yaml").read_text("utf-8")
         await press(pilot, "B")

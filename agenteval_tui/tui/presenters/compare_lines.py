@@ -48,8 +48,8 @@ _HINTS = {
 def head_lines(found: Comparison, width: int) -> list[Line]:
     """Both sides, the pass rates with interval and test, what n could have shown, and what was measured."""
     lines: list[Line] = [_sides(found, width)]
-    lines += _side_by_side([part for part in _rate(found.overall) if part], width)
-    lines += _side_by_side([[(part, "dim")] for part in _measured(found)], width)
+    parts = [part for part in _rate(found.overall) if part] + [[(part, "dim")] for part in _measured(found)]
+    lines += _side_by_side(parts, width)
     lines += [fit(((" ", ""), (one_line(note, 300), "review")), width) for note in found.notes]
     lines.append(((("─" if UNICODE else "-") * width, "rule"),))
     return lines
@@ -104,7 +104,7 @@ def _measured(found: Comparison) -> list[str]:
         ("cost", one.cost, cost),
         ("score", one.score, lambda value: f"{value:.2f}"),
     ):
-        if measure is not None and (text := _moved(measure, shown)):
+        if measure is not None and (measure.was or measure.now) and (text := _moved(measure, shown)):
             said.append(f"{name} {text}")
     return said
 
@@ -125,23 +125,31 @@ def detail_lines(
     metrics: Mapping[str, tuple[MetricChange, ...]] | None,
     *,
     waiting: bool = False,
+    versions: bool = False,
 ) -> list[Line]:
-    """One change in full. `waiting`: who changed it is still being found out."""
+    """One change in full: whose doing it was, what differs, then the figures. `waiting`: who changed it is still being
+    found out; `versions`: two versions of a criterion are compared on the same outputs."""
     if row.change is None:
         return []
     inner = max(width - 2, 10)
     if inner < _TWO_COLUMNS:
-        lines = [*_of_test(row, inner, attributed, waiting=waiting), (), *_of_criteria(row, inner, attributed, metrics)]
+        test = _of_test(row, inner, attributed, waiting=waiting, versions=versions)
+        lines = [*test, (), *_of_criteria(row, inner, attributed, metrics)]
         return [((" ", ""), *line) for line in lines]
     half = (inner - 3) // 2
-    sides = _of_test(row, half, attributed, waiting=waiting), _of_criteria(row, half, attributed, metrics)
+    sides = (
+        _of_test(row, half, attributed, waiting=waiting, versions=versions),
+        _of_criteria(row, half, attributed, metrics),
+    )
     rows = max(map(len, sides))
     columns = [[*side, *[()] * (rows - len(side))] for side in sides]
     return [((" ", ""), *pad(one, half), ("   ", ""), *other) for one, other in zip(*columns, strict=True)]
 
 
-def _of_test(row: CompareRow, width: int, attributed: Attributed | None, *, waiting: bool) -> list[Line]:
-    """The test: its names, its figures on both sides, who changed it."""
+def _of_test(
+    row: CompareRow, width: int, attributed: Attributed | None, *, waiting: bool, versions: bool
+) -> list[Line]:
+    """The test: its names, who changed it, its figures on both sides."""
     change = row.change
     assert change is not None
     lines: list[Line] = [fit(((one_line(change.label), "bold"), (f"  {one_line(change.suite)}", "dim")), width)]
@@ -149,6 +157,7 @@ def _of_test(row: CompareRow, width: int, attributed: Attributed | None, *, wait
         lines += paragraph(one_line(change.name, 300), width, "dim")
     if change.quarantine:
         lines += paragraph(f"in quarantine, does not gate: {change.quarantine}", width, "review")
+    lines += _who(row, attributed, width, waiting=waiting, versions=versions)
     lines += [_figures("was", change.was, width), _figures("now", change.now, width)]
     if change.difference is not None:
         said = f"{points(change.difference)} points"
@@ -157,7 +166,7 @@ def _of_test(row: CompareRow, width: int, attributed: Attributed | None, *, wait
         if change.p_value is not None:
             said += f"   {test_of(change)}: {p_said(change.p_value)}"
         lines += labelled("change", said, width)
-    return [*lines, *_who(row, attributed, width, waiting=waiting)]
+    return lines
 
 
 def _of_criteria(
@@ -195,9 +204,11 @@ def _tokens(number: float | None) -> str:
     return "" if number is None else f"{number:,.0f} tokens"
 
 
-def _who(row: CompareRow, attributed: Attributed | None, width: int, *, waiting: bool) -> list[Line]:
+def _who(row: CompareRow, attributed: Attributed | None, width: int, *, waiting: bool, versions: bool) -> list[Line]:
     if row.state not in ("regression", "improvement"):
         return []
+    if versions:
+        return labelled("who", "criterion: both versions judge the same outputs", width, style="bold accent")
     if attributed is None:
         return labelled("who", "…" if waiting else "not known: no pair of runs shows it", width, style="dim")
     mine: Attribution | None = None
@@ -205,7 +216,10 @@ def _who(row: CompareRow, attributed: Attributed | None, width: int, *, waiting:
         mine = attributed.by_criterion.get(row.criterion.name)
     who, reason = (mine.who, mine.reason) if mine is not None else (attributed.who, attributed.reason)
     lines: list[Line] = [*labelled("who", WORDS.get(who, who), width, style="bold accent")]
-    lines += labelled("", reason, width, style="dim")
+    if reason and len(lines) == 1 and width_of(lines[0]) + 2 + cell_len(reason) <= width:
+        lines[0] = (*lines[0], (f"  {reason}", "dim"))
+    else:
+        lines += labelled("", reason, width, style="dim")
     if mine is not None and (mine.old_under_new or mine.new_under_old):
         lines += labelled("crosswise", f"old output, new criterion: {mine.old_under_new}", width)
         lines += labelled("", f"new output, old criterion: {mine.new_under_old}", width)

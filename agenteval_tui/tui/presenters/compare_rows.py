@@ -92,6 +92,7 @@ class CompareRows:
 
     rows: Sequence[CompareRow]
     attributed: Mapping[tuple[str, str, str], Attributed | None] = field(default_factory=dict)
+    versions: bool = False  # two versions of a criterion on the same outputs: it is nobody else's doing
 
     def count(self) -> int:
         """How many rows there are."""
@@ -128,6 +129,8 @@ class CompareRows:
     def _who(self, row: CompareRow, change: TestChange) -> Cell:
         if row.state not in _SHARP:
             return left("", _WHO), ""
+        if self.versions:
+            return left("criterion", _WHO), "accent"
         if change.key not in self.attributed:
             return left("…" if change.pairs else "", _WHO), "dim"
         found = self.attributed[change.key]
@@ -148,6 +151,11 @@ class CompareRows:
 
 
 _TO = "→" if UNICODE else "->"
+
+
+def cells_to_figures(width: int) -> int:
+    """Cells of a row up to whose doing it was: what the cursor's background covers."""
+    return min(3 + _name_width(width) + 2 * _FIGURE + 2 + _WHO, width)
 
 
 def _name_width(width: int) -> int:

@@ -20,19 +20,20 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
-from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, rows_of
+from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, cells_to_figures, rows_of
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_ran
 from agenteval_tui.tui.screens.compare_sides import choices_of, chosen_sides
-from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.screens.filtering import FilteredScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed
     from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestChange, TestKey
     from agenteval_tui.analysis.comparison_sides import Sides
+    from agenteval_tui.history.quarantines import Quarantined
 
 MOST = 300
 """Tests whose change is attributed by itself; further ones when the cursor comes to them."""
@@ -46,10 +47,24 @@ class _Known:
     metrics: dict[TestKey, dict[str, tuple[MetricChange, ...]]] = field(default_factory=dict)
 
 
-class CompareScreen(FrameScreen):
+@dataclass(frozen=True, slots=True)
+class _Versions:
+    """Two versions of a criterion (hashes) over the stored runs of its test. `back`: the row that esc leads back to, "":
+    esc leaves the screen."""
+
+    suite_key: str
+    test: str
+    criterion: str
+    old: str
+    new: str
+    back: str = ""
+
+
+class CompareScreen(FilteredScreen):
     """The list of changes, and the chosen one in full. Who changed what is found out in the background."""
 
     SCOPE = "compare"
+    LIST = "#changes"
     CSS_PATH = "compare.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
 
@@ -59,7 +74,8 @@ class CompareScreen(FrameScreen):
         self._found: Comparison | None = None
         self._known = _Known()
         self._everything = False
-        self._words = ""
+        self._place = ""  # the row that the cursor goes to when what is read is there
+        self._versions: _Versions | None = None  # two versions of a criterion are compared
         self._composed = False
         self._pending: Callable[[], None] | None = None
 
@@ -74,8 +90,7 @@ class CompareScreen(FrameScreen):
 
     def on_mount(self) -> None:
         self._composed = True
-        self.query_one("#search", Input).display = False
-        self.query_one("#changes", VirtualList).focus()
+        self.hide_filter()
         if self._pending is not None:
             self._pending()
         else:
@@ -85,6 +100,8 @@ class CompareScreen(FrameScreen):
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
+        # The row under the cursor is one to its figures, and to whose doing it was.
+        self.query_one("#changes", VirtualList).cursor_width = GUTTER + cells_to_figures(event.size.width - GUTTER)
 
     def open(self, sides: Sides) -> None:
         """Compare these sides; without any: the newest execution with its baseline."""
@@ -104,10 +121,15 @@ class CompareScreen(FrameScreen):
             a, b = sides_of(store, sides)
             return compare(store, a, b, quarantined=active(store))
 
-        self.ask(work, partial(self._opened, sides), group="open", failed=self._failed)
+        def then(found: Comparison) -> None:
+            self._wanted, self._versions = sides, None
+            self._opened(found)
 
-    def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
-        """Compare two versions of a criterion (hashes) over the stored runs of its test."""
+        self.ask(work, then, group="open", failed=self._failed)
+
+    def open_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str, *, back: str = "") -> None:
+        """Compare two versions of a criterion (hashes) over the stored runs of its test. `back`: the row of what is
+        compared now that esc leads back to."""
         if not self._composed:
             self._pending = partial(self.open_versions, suite_key, test, criterion, old, new)
             return
@@ -119,7 +141,14 @@ class CompareScreen(FrameScreen):
             specs = stored_spec(store, old), stored_spec(store, new)
             return compare_versions(store, suite_key, test, specs[0], specs[1], criterion)
 
-        self.ask(work, partial(self._opened, None), group="open", failed=self._failed)
+        def then(found: Comparison) -> None:
+            self._versions = _Versions(suite_key, test, criterion, old, new, back)
+            self._opened(found)
+
+        self.ask(work, then, group="open", failed=self._failed)
+
+    def _read_versions(self, one: _Versions) -> None:
+        self.open_versions(one.suite_key, one.test, one.criterion, one.old, one.new, back=one.back)
 
     def _failed(self, error: AgentevalError) -> None:
         if self._found is not None:
@@ -133,13 +162,14 @@ class CompareScreen(FrameScreen):
         view = self.query_one("#changes", VirtualList)
         view.set_empty([(), *(((" ", ""), *line) for line in lines), (), (hint,)])
 
-    def _opened(self, sides: Sides | None, found: Comparison) -> None:
-        self._wanted, self._found, self._known = sides, found, _Known()
+    def _opened(self, found: Comparison) -> None:
+        self._found, self._known = found, _Known()
         self.query_one("#head", LineBlock).show(self._head_lines)
-        self._show_rows()
+        self.show_filtered()
         view = self.query_one("#changes", VirtualList)
-        if view.count > 1:
+        if not (self._place and view.move_to_key(self._place)) and view.count > 1:
             view.cursor = 1  # the first row is a section's head
+        self._place = ""
         self._detail()
         self._attribute()
 
@@ -154,15 +184,17 @@ class CompareScreen(FrameScreen):
             (("  f shows the unchanged tests too.", "dim"),),
         ]
 
-    def _show_rows(self) -> None:
+    def show_filtered(self) -> None:
+        """Show the rows that have the words, and the chosen one in full."""
         found = self._found
         if found is None:
             return
         view = self.query_one("#changes", VirtualList)
         rows = rows_of(found, everything=self._everything, words=self._words)
         view.set_empty(self._empty())
-        view.set_source(CompareRows(rows, self._known.attributed), keep_key=view.cursor_key)
+        view.set_source(CompareRows(rows, self._known.attributed, versions=self._of_versions), keep_key=view.cursor_key)
         self.retitle()
+        self._detail()
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         found = self._found
@@ -175,6 +207,11 @@ class CompareScreen(FrameScreen):
         if self._words:
             cells.append((f"   “{one_line(self._words, 30)}”", ""))
         return tuple(cells), ((count(len(found.tests), "test"), "dim"),)
+
+    @property
+    def _of_versions(self) -> bool:
+        """Whether two versions of a criterion stand beside each other: the outputs are the same."""
+        return self._found is not None and self._found.a.kind == "version"
 
     def _head_lines(self, width: int) -> list[Line]:
         return head_lines(self._found, width) if self._found is not None else []
@@ -232,8 +269,9 @@ class CompareScreen(FrameScreen):
         key, known = row.change.key, self._known
         attributed, metrics = known.attributed.get(key), known.metrics.get(key)
         waiting = key not in known.attributed and bool(row.change.pairs)
+        versions = self._of_versions
         view.show(
-            lambda width: detail_lines(row, width, attributed, metrics, waiting=waiting),
+            lambda width: detail_lines(row, width, attributed, metrics, waiting=waiting, versions=versions),
             keep_place=False,
         )
 
@@ -279,7 +317,7 @@ class CompareScreen(FrameScreen):
     def action_inspect_before(self) -> None:
         self._inspect(0)
 
-    def _inspect(self, side: int) -> None:
+    def _inspect(self, side: int, *, edit: bool = False) -> None:
         row, change = self._row(), self._change()
         if row is None or change is None:
             return
@@ -288,17 +326,21 @@ class CompareScreen(FrameScreen):
             self.agenteval.say(f"{one_line(change.label, 60)} was not run on the {('left', 'right')[side]}.")
             return
         run = change.pair[side] if change.pair is not None else runs[0]
-        self.agenteval.inspect(run, criterion=row.criterion.name if row.criterion is not None else "", runs=runs)
+        names = [one.name for one in change.criteria] if edit else [""]
+        name = row.criterion.name if row.criterion is not None else names[0] if names else ""
+        self.agenteval.inspect(run, criterion=name, runs=runs, edit=edit)
 
     def action_everything(self) -> None:
         """Unchanged tests too, or only what changed."""
         self._everything = not self._everything
-        self._show_rows()
-        self._detail()
+        self.show_filtered()
 
     def action_swap(self) -> None:
         """The left side to the right."""
-        wanted, found = self._wanted, self._found
+        wanted, found, versions = self._wanted, self._found, self._versions
+        if versions is not None:
+            self._read_versions(replace(versions, old=versions.new, new=versions.old))
+            return
         if wanted is None or found is None:
             return
         if found.a.kind == "baseline":
@@ -364,53 +406,85 @@ class CompareScreen(FrameScreen):
         if not name:
             self.agenteval.say("This test has no criterion.")
             return
-        show_versions(self, change.suite_key, change.test, name)
+
+        def beside(old: str, new: str) -> None:
+            self.open_versions(change.suite_key, change.test, name, old, new, back=row.key)
+
+        show_versions(self, change.suite_key, change.test, name, compare=beside)
+
+    def action_causes(self) -> None:
+        """Why the right side's runs failed: decide about each cause once."""
+        found = self._found
+        if found is not None and len(found.b.executions) == 1:
+            self.agenteval.show_causes(found.b.executions[0])
+        else:
+            self.agenteval.say("Causes are of one execution: s and S choose other sides.")
+
+    def action_edit(self) -> None:
+        """The config of the chosen criterion, beside the run on the right."""
+        self._inspect(1, edit=True)
+
+    def action_quarantine(self) -> None:
+        """Let the chosen test (or criterion) run, and not gate."""
+        from agenteval_tui.history.quarantines import active
+        from agenteval_tui.tui.screens.quarantine import QuarantineScreen
+
+        change = self._change()
+        if change is None:
+            return
+        store, names = self.agenteval.session.store, [one.name for one in change.criteria]
+
+        def done(said: str | None) -> None:
+            if said:
+                self.agenteval.say(said)
+                self.action_reload()
+
+        def show(held: Quarantined) -> None:
+            mine = [one for one in held if (one.suite_key, one.test_id) == (change.suite_key, change.test)]
+            self.app.push_screen(QuarantineScreen(change.suite_key, change.test, criteria=names, held=mine), done)
+
+        self.ask(lambda: active(store), show, group="quarantine")
 
     def action_copy(self) -> None:
         """Copy the command that prints this comparison."""
-        found, wanted = self._found, self._wanted
+        found, wanted, versions = self._found, self._wanted, self._versions
+        if versions is not None:
+            name = f"{versions.test}/{versions.criterion}"
+            self._copy("agenteval", "criterion", name, "--compare", versions.old[:8], versions.new[:8])
+            return
         if found is None or wanted is None:
             return
         words = ["agenteval", "compare", found.a.reference, found.b.reference]
         words += [word for one in wanted.agents for word in ("--agent", one)]
         words += [word for one in wanted.variations for word in ("--variation", one)]
+        self._copy(*words)
+
+    def _copy(self, *words: str) -> None:
         command = command_line(*words)
         self.app.copy_to_clipboard(command)
         self.agenteval.say(f"Copied: {command}")
 
     def action_reload(self) -> None:
-        if self._wanted is not None:
+        self._place = self.query_one("#changes", VirtualList).cursor_key or ""
+        if self._versions is not None:
+            self._read_versions(self._versions)
+        elif self._wanted is not None:
             self.open(self._wanted)
 
     def action_next_pane(self) -> None:
         view, details = self.query_one("#changes", VirtualList), self.query_one("#details", LinesView)
         (view if details.has_focus else details).focus()
 
-    # The filter
-
-    def action_filter(self) -> None:
-        box = self.query_one("#search", Input)
-        box.display = True
-        box.focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Every letter filters."""
-        self._words = event.value.strip()
-        self._show_rows()
-        self._detail()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter goes to what was found."""
-        self.query_one("#changes", VirtualList).focus()
+    # The way back
 
     def step_back(self) -> bool:
-        box = self.query_one("#search", Input)
-        if not box.display:
-            return False
-        box.value = ""
-        box.display = False
-        self.query_one("#changes", VirtualList).focus()
-        return True
+        if super().step_back():
+            return True
+        if self._versions is not None and self._versions.back and self._wanted is not None:
+            self._place = self._versions.back
+            self.open(self._wanted)  # from two versions of a criterion to what was compared before
+            return True
+        return False
 
 
 def _reference(found: Comparison | None, side: str) -> str:

@@ -35,7 +35,12 @@ def choices_of(store: Store, found: Comparison | None, side: str) -> list[Choice
                 for one, other in list(_comparable(found.b.runs, kind, names))[:_PAIRS]:
                     about = f"two {kind}s of the right execution, compared with each other"
                     choices.append((f"{kind}\x1f{one}\x1f{other}", f"{one} {_TO} {other}", about))
-    return [*choices, *(_execution(row) for row in store.executions(EXECUTIONS) if row.ended)]
+    rows = [row for row in store.executions(EXECUTIONS) if row.ended]
+    if found is not None:
+        # What has tests in common with the other side is what is meant; recordings of other tools come behind.
+        suites = {run.suite_key for run in (found.b if side == "left" else found.a).runs}
+        rows.sort(key=lambda row: not suites.intersection(row.suite_keys))
+    return [*choices, *map(_execution, rows)]
 
 
 def _comparable(runs: Sequence[ComparedRun], kind: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -29,9 +29,15 @@ COMPARE = "compare:"
 
 
 def show_versions(
-    screen: FrameScreen, suite_key: str, test: str, criterion: str, then: Callable[[], None] | None = None
+    screen: FrameScreen,
+    suite_key: str,
+    test: str,
+    criterion: str,
+    then: Callable[[], None] | None = None,
+    compare: Callable[[str, str], None] | None = None,
 ) -> None:
-    """Show the versions of a test's criterion over a screen; `then` is called when one was restored."""
+    """Show the versions of a test's criterion over a screen; `then` is called when one was restored, `compare` with
+    two hashes to compare (without it the Compare screen is gone to)."""
     store = screen.agenteval.session.store
 
     def work() -> Versions:
@@ -51,7 +57,10 @@ def show_versions(
                 return
             if chosen.startswith(COMPARE):
                 old, new = chosen.removeprefix(COMPARE).split(":")
-                screen.agenteval.compare_versions(suite_key, test, criterion, old, new)
+                if compare is not None:
+                    compare(old, new)
+                else:
+                    screen.agenteval.compare_versions(suite_key, test, criterion, old, new)
                 return
 
             def write() -> LoadedSuite:
