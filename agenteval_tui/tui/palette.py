@@ -105,7 +105,17 @@ class Palette:
 def palette_of(node: Widget | App[Any]) -> Palette:
     """The palette of the theme that the app shows now."""
     app = node if isinstance(node, App) else node.app
-    return _palette(app.theme, tuple(sorted(app.theme_variables.items())), app.native_ansi_color)
+    variables, ansi = app.theme_variables, app.native_ansi_color
+    # Asked for each line that is painted. A theme's variables are a new dictionary whenever any of them changes.
+    for known in _LAST:
+        if known[0] is variables and known[1] == ansi:
+            return known[2]
+    palette = _palette(app.theme, tuple(sorted(variables.items())), ansi)
+    _LAST[:] = [(variables, ansi, palette)]
+    return palette
+
+
+_LAST: list[tuple[dict[str, str], bool, Palette]] = []
 
 
 @lru_cache(maxsize=8)
