@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.grading.results import CriterionResult, Outcome
 
 if TYPE_CHECKING:
+    from sqlite3 import Connection
+
     from agenteval_tui.history.labels import Label
     from agenteval_tui.history.replies import StoredReply
     from agenteval_tui.history.rows import RunRow
@@ -150,6 +153,30 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     for key, one in figures.items():
         one.agreement = agreement(pairs.get(key, ()))
     return list(figures.values())
+
+
+def worth_reading(store: Store, runs: Iterable[int]) -> list[int]:
+    """Those of these runs (rowids, in their order) of which `judge_figures` has something to say: results are not
+    opened to find out. What a judge said is stored with its run, or its criterion's configuration names the judge."""
+    from agenteval_tui.grading import registry
+
+    judges = [name.casefold() for name in registry.metric_names() if _asks_judge(name)]
+
+    def read(c: Connection) -> set[int]:
+        criteria = [
+            number
+            for number, spec in c.execute("SELECT id, spec FROM criteria")
+            if spec is None or any(name in spec.casefold() for name in judges)
+        ]
+        rows = c.execute(
+            "SELECT run FROM labels UNION SELECT run FROM run_replies UNION SELECT run FROM criterion_results"
+            " WHERE criterion IS NULL OR criterion IN (SELECT value FROM json_each(?))",
+            (json.dumps(criteria),),
+        )
+        return {row[0] for row in rows}
+
+    found = store.read(read)
+    return [run for run in runs if run in found]
 
 
 def is_judged(result: CriterionResult) -> bool:

@@ -82,20 +82,21 @@ def find_criterion(store: Store, reference: str) -> tuple[RunRow, int, Criterion
 def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str | None, as_json: bool) -> int:
     from pathlib import Path
 
-    from agenteval_tui.analysis.agreement import judge_figures
+    from agenteval_tui.analysis.agreement import judge_figures, worth_reading
     from agenteval_tui.history.rows import RunFilter
 
     keys = {str(Path(one).resolve()) for one in suites}
     names = {one.casefold() for one in suites}
     with invocation.store(to_look=True) as store:
         wanted = RunFilter(execution_id=store.execution(execution).id) if execution else RunFilter()
+        stored = store.read(lambda c: c.execute("SELECT key, name FROM suites").fetchall())
+        if suites and not any(key in keys or name.casefold() in names for key, name in stored):
+            raise AgentevalError("no stored run belongs to this suite", where=", ".join(suites))
         rows = [
             row
-            for row in store.run_rows(store.run_ids(wanted))
+            for row in store.run_rows(worth_reading(store, store.run_ids(wanted)))
             if not suites or row.suite_key in keys or row.suite_name.casefold() in names
         ]
-        if suites and not rows:
-            raise AgentevalError("no stored run belongs to this suite", where=", ".join(suites))
         figures = judge_figures(store, rows, every=True)
     if as_json:
         invocation.out.json({"version": 1, "criteria": [one.to_json() for one in figures]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
-    from agenteval_tui.analysis.causes import Causes
+    from agenteval_tui.analysis.causes import CauseGroup, Causes
     from agenteval_tui.analysis.triage import Standing
     from agenteval_tui.history.store import Store
     from agenteval_tui.history.triage import Decision
@@ -26,7 +27,7 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 @click.option("--note", default="", help="Why, in a few words.")
 @click.option("--until", "until_ms", type=Until(), help="Open again from then on: 14d, 2w, or a day (2026-12-24).")
 @click.option("--who", default="", help="Who decides; without it AGENTEVAL_WHO, else the account's name.")
-@click.option("--execution", metavar="REF", default="last", help="The execution that the cause is in (default: last).")
+@click.option("--execution", metavar="REF", help="The execution that the cause is in (default: the last that has it).")
 @click.option("--passed", is_flag=True, help="With label: its runs were right, the criterion is not.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
@@ -38,7 +39,7 @@ def command(
     note: str,
     until_ms: int | None,
     who: str,
-    execution: str,
+    execution: str | None,
     passed: bool,
     as_json: bool,
 ) -> int:
@@ -57,7 +58,7 @@ def command(
     """
     if cause is None:
         with invocation.store(to_look=True) as store:
-            return _list(invocation, store, execution, as_json)
+            return _list(invocation, store, execution or "last", as_json)
     if decision is None:
         raise click.UsageError(f"say what is decided about {cause}: {', '.join(_CHOICES)}")
     with invocation.store() as store:
@@ -72,7 +73,7 @@ def _decide(
     note: str,
     until_ms: int | None,
     who: str,
-    execution: str,
+    execution: str | None,
     passed: bool,
     as_json: bool,
 ) -> int:
@@ -91,9 +92,7 @@ def _decide(
             kept = " Its quarantines stay: agenteval quarantine." if decided[signature].decision == "quarantine" else ""
             out.line(f"open again: {one_line(_title(signature), 200)}.{kept}")
         return 0
-    causes = _causes(store, execution)
-    signature = triage.signature_of([one.cause.signature for one in causes.groups], cause)
-    group = next(one for one in causes.groups if one.cause.signature == signature)
+    causes, group = _found(store, execution, cause)
     done = deciding.decide(
         store, group, decision, note=note, who=who or person(), until_ms=until_ms, passed=passed,
         execution_id=causes.scope.execution_id,
@@ -134,6 +133,31 @@ def _over(decision: Decision) -> str:
     from agenteval_tui.text.identity import now_ms
 
     return "its date is over" if decision.until_ms is not None and now_ms() >= decision.until_ms else ""
+
+
+def _found(store: Store, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
+    """The cause that a short name means, with what it is in: the execution that is named; else the last one, else the
+    newest runs of each test, else all runs."""
+    from agenteval_tui.analysis.cause_scopes import filter_scope, newest_scope
+    from agenteval_tui.analysis.causes import causes_of
+    from agenteval_tui.history import triage
+    from agenteval_tui.history.rows import RunFilter
+
+    looked: list[Callable[[], Causes]] = [lambda: _causes(store, execution or "last")]
+    if execution is None:
+        looked.append(lambda: causes_of(store, newest_scope(store)))
+        looked.append(lambda: causes_of(store, filter_scope(store, RunFilter())))
+    for place, look in enumerate(looked, 1):
+        causes = look()
+        try:
+            signature = triage.signature_of([one.cause.signature for one in causes.groups], cause)
+        except AgentevalError as missing:
+            # One that is gone from the last execution is somewhere; several of that beginning are no reason to go on.
+            if place == len(looked) or "no cause" not in missing.what:
+                raise
+            continue
+        return causes, next(one for one in causes.groups if one.cause.signature == signature)
+    raise AssertionError("the last look raises")
 
 
 def _causes(store: Store, execution: str) -> Causes:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from failing import SUITE, at, make, specs_of
 
+from agenteval_tui.analysis.agreement import worth_reading
 from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
 from agenteval_tui.analysis.causes import CauseGroup, Causes, causes_of, failure_causes
 from agenteval_tui.analysis.labels import give_labels
@@ -162,6 +163,8 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     with pytest.raises(HistoryError, match="no run GONE"):
         give_labels(store, [Label("E1-000", 1), Label("GONE", 1)])
     assert len(store.labels()) == 2, "all of them, or none"
+    labelled = {store.run(one).rowid for one in ("E1-000", "E1-001")}
+    assert set(worth_reading(store, store.run_ids())) == labelled, "no judge had a say in the others"
 
     assert decided(store, "fix", "Looks").said == "the criterion is to be fixed"
     known = [one.signature for one in triage.decisions(store)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -45,8 +46,14 @@ def test_causes_are_listed_decided_and_in_every_report(cli: Any, db: Path, tmp_p
     assert "in quarantine" in shown
 
     assert "5 failures = 2 causes" in cli("show", "E2", "--db", db).out
-    junit, page, html = tmp_path / "r.xml", tmp_path / "r.md", tmp_path / "r.html"
-    assert cli("report", "E2", "--junit", junit, "--md", page, "--html", html, "--db", db).code in (0, 1)
+    junit, page, html, table = (tmp_path / f"r.{end}" for end in ("xml", "md", "html", "csv"))
+    reports = ("--junit", junit, "--md", page, "--html", html, "--csv", table)
+    assert cli("report", "E2", *reports, "--db", db).code in (0, 1)
+    said = {row["run"]: (row["causes"], row["triage"]) for row in csv.DictReader(table.open(encoding="utf-8"))}
+    assert said["E2-004"][0].startswith(f"{down['id']} the agent failed")
+    assert "in quarantine" in said["E2-004"][1]
+    assert said["E2-000"][1] == f"{text['id']} the criterion is to be fixed (a|b)"
+    assert said["E2-002"] == ("", "")
     properties = {one.get("name"): one.get("value") for one in ElementTree.parse(junit).iter("property")}
     assert str(properties["cause"]).startswith(down["id"])
     assert "in quarantine" in str(properties["triage"])
@@ -63,6 +70,16 @@ def test_causes_are_listed_decided_and_in_every_report(cli: Any, db: Path, tmp_p
     for wrong in ((text["id"], "reopen"), ("ffffff0", "ignore"), (text["id"],), (text["id"], "ignore", "--until", "x"),
                   (gone["id"], "accept"), (text["id"], "ignore", "--until", "2001-01-01")):  # fmt: skip
         assert cli("triage", *wrong, "--db", db).code == 2, wrong
+    # What only an older execution has can be decided about, too.
+    make_more(db)
+    assert cli("triage", down["id"], "ignore", "--db", db).code == 0
+    assert cli("triage", down["id"], "ignore", "--execution", "last", "--db", db).code == 2
+
+
+def make_more(db: Path) -> None:
+    for execution in ("E3", "E4"):
+        with Store.open(db) as store:
+            make(store, execution, smoke=[""])
 
 
 def test_labels_say_passed_or_failed_and_what_waits_is_listed(cli: Any, db: Path) -> None:
