@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,6 @@ from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
-
-_ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
-_MOST = 10_000  # files of a folder
 
 
 @click.command("import")
@@ -80,23 +76,14 @@ def command(
 
 def _files(given: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
     """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format."""
+    from agenteval_tui.exchange.importing import files_of
+
     for path in given:
         if not path.is_dir():
             yield path, False
             continue
-        found = 0
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                if name.lower().endswith(_ENDINGS) and not name.startswith("."):
-                    found += 1
-                    if found > _MOST:
-                        raise AgentevalError(
-                            f"there are more than {_MOST:,} files in this folder", where=str(path), mend="name parts"
-                        )
-                    yield Path(folder, name), True
-        if not found:
-            raise AgentevalError(f"no file in this folder ends with {', '.join(_ENDINGS)}", where=str(path))
+        for found in files_of(path):
+            yield found, True
 
 
 def _one(

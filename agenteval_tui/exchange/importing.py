@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,6 +25,9 @@ from agenteval_tui.text.problems import AgentevalError
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
+ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
+"""How files end that may be in a known format."""
+MOST_FILES = 10_000  # of a folder
 NO_VERDICT = "skipped"
 """The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
 
@@ -57,6 +61,26 @@ class ImportReport:
             place = self.places.get(reason, "")
             place = f", {place}" if place and count == 1 else f", the first: {place}" if place else ""
             yield f"{count:,}{place}: {reason}"
+
+
+def files_of(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of those in it that may be in a known format, by their names; links are not followed.
+
+    Raises `AgentevalError` when there are none, or more than anybody means.
+    """
+    found = 0
+    for inner, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(ENDINGS) and not name.startswith("."):
+                found += 1
+                if found > MOST_FILES:
+                    raise AgentevalError(
+                        f"there are more than {MOST_FILES:,} files in this folder", where=str(folder), mend="name parts"
+                    )
+                yield Path(inner, name)
+    if not found:
+        raise AgentevalError(f"no file in this folder ends with {', '.join(ENDINGS)}", where=str(folder))
 
 
 def import_file(

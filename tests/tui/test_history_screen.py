@@ -190,14 +190,19 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         )
         await pilot.press("i")
         await settle(pilot)
-        app.screen.query_one("#field-path", Input).value = "talk.json"
+        await pilot.press("t", "a", "tab")
         await until(pilot, lambda: "openai" in text_of(app))
+        assert app.screen.query_one("#field-path", Input).value == "talk.json"
         await pilot.press("enter")
-        await until(pilot, lambda: "1 run read, 1 added" in text_of(app))
+        await until(pilot, lambda: "enter open the runs" in text_of(app))
+        assert "1 run read, 1 added" in text_of(app)
+        # Then its runs are a key away, and the list behind them is at it.
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, HistoryScreen) and "conversation-1" in text_of(app))
         await pilot.press("escape")
-        await settle(pilot)
-        assert isinstance(app.screen, HistoryScreen)
-        assert "4 executions" in text_of(app)
+        await until(pilot, lambda: "4 executions" in text_of(app))
+        view = app.screen.query_one("#list", VirtualList)
+        assert (view.cursor, "talk.json (openai)" in text_of(app)) == (0, True)
         # What is old goes.
         await pilot.press("p")
         await until(pilot, lambda: "would go" in text_of(app))

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -32,7 +33,18 @@ LOOKED_AT = 5_000  # entries of a folder
 ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
 
 
-class _FileScreen(ModalScreen["str | None"]):
+class Brought(NamedTuple):
+    """What came in: the execution that it is, and whether somebody wants to see it at once."""
+
+    execution: str
+    opens: bool = False
+
+
+class _Stopped(AgentevalError):  # noqa: N818  (nothing went wrong)
+    """Somebody did not want to wait for the rest."""
+
+
+class _FileScreen(ModalScreen["Brought | str | None"]):
     """A sheet with a form, what is said about it below, and work in a thread."""
 
     CSS_PATH = "files.tcss"
@@ -55,6 +67,10 @@ class _FileScreen(ModalScreen["str | None"]):
         """What is asked."""
         raise NotImplementedError
 
+    def keys(self) -> list[tuple[str, str]]:
+        """The keys that work now, and what they do."""
+        return [("enter", self.ENTER), ("↑ ↓", "field"), ("esc", "close")]
+
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
             yield LineBlock(lambda width: [fit(((self.TITLE_LINE, "bold"),), width), ()], id="head")
@@ -74,6 +90,7 @@ class _FileScreen(ModalScreen["str | None"]):
         self._lines, self._error = list(lines), error
         if self.is_attached:
             self.query_one("#said", LineBlock).show(self._said)
+            self.query_one("#foot", LineBlock).show(self._foot)
 
     def _said(self, width: int) -> list[Line]:
         if self._error is not None:
@@ -82,7 +99,7 @@ class _FileScreen(ModalScreen["str | None"]):
 
     def _foot(self, width: int) -> list[Line]:
         cells: list[tuple[str, str]] = []
-        for key, what in (("enter", self.ENTER), ("↑ ↓", "field"), ("esc", "close")):
+        for key, what in self.keys():
             cells += [(key, "bold accent"), (f" {what}   ", "")]
         return [(), fit(cells, width)]
 
@@ -91,17 +108,26 @@ class ImportScreen(_FileScreen):
     """Dismissed with the execution that a file became; it stays open and says what was read and what was not."""
 
     TITLE_LINE = "Bring in a recording of another tool"
-    ENTER = "bring it in"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "complete", "complete", show=False)]
 
     def __init__(self) -> None:
         super().__init__()
-        self._done = self._came_in = ""
+        self._done = ""
+        self._done_path = ""
+        self._many = False  # it was a folder
+        self._stop = False
 
     def action_leave(self) -> None:
-        """Close, with what came in."""
-        if self._done:
-            self.agenteval.say(self._came_in, place=Place("execution", self._done))
-        self.dismiss(self._done or None)
+        """Close, with what came in; what is being read is given up first."""
+        if self._busy:
+            self._stop = True
+            self.tell(("Stopping …", "running"))
+            return
+        self.dismiss(Brought(self._done) if self._done else None)
+
+    def on_unmount(self) -> None:
+        """Nobody waits for it any more."""
+        self._stop = True
 
     def fields(self) -> list[Field]:
         return [Field("path", "file", placeholder="Inspect, promptfoo, tau-bench, OpenTelemetry, messages, …")]
@@ -109,6 +135,18 @@ class ImportScreen(_FileScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self._look("")
+
+    def keys(self) -> list[tuple[str, str]]:
+        if self._busy:
+            return [("esc", "stop")]
+        opens = "go to the list" if self._many else "open the runs"
+        return [("enter", opens if self._opens() else "bring it in"), ("tab", "complete"), ("esc", "close")]
+
+    def _opens(self) -> bool:
+        """Whether what stands in the field has come in already."""
+        if not self._done or not self.is_attached:
+            return False
+        return self.query_one(Form).values()["path"] == self._done_path
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Say what lies there, or what the file is."""
@@ -128,46 +166,106 @@ class ImportScreen(_FileScreen):
             return
         self.tell(*found)
 
+    async def action_complete(self) -> None:
+        """Write on as far as only one name goes, as shells do."""
+        box = self.query_one("#field-path", Input)
+        if self._busy:
+            return
+        try:
+            _, names = await asyncio.to_thread(_entries, box.value)
+        except AgentevalError as error:
+            self.tell(error=error)
+            return
+        if names:
+            start = box.value.lstrip()
+            kept = start[: start.rfind("/") + 1] if "/" in start else ""
+            box.value = kept + _common(names)
+            box.cursor_position = len(box.value)
+
     def on_form_submitted(self, event: Form.Submitted) -> None:
-        """Bring it in; what was brought in before is closed."""
+        """Bring it in; when it is, look at it."""
         event.stop()
         path = event.form.values()["path"]
         if self._busy or not path.strip():
             return
-        self._busy = True
+        if self._opens():
+            self.dismiss(Brought(self._done, opens=not self._many))
+            return
+        self._busy, self._stop = True, False
         self.workers.cancel_group(self, "look")
-        work = partial(self._bring, Path(path.strip()).expanduser())
+        work = partial(self._bring, path, Path(path.strip()).expanduser())
         self.run_worker(cast(Any, work), group="bring", exit_on_error=False)
 
-    async def _bring(self, path: Path) -> None:
-        from agenteval_tui.exchange.importing import import_file
-
-        def progress(done: int, size: int) -> None:
-            self.app.call_from_thread(self.tell, (f"Reading: {min(100, 100 * done // max(size, 1))} %", "running"))
-
+    async def _bring(self, named: str, path: Path) -> None:
         self.tell(("Reading …", "running"))
         try:
-            report = await asyncio.to_thread(import_file, path, self.agenteval.session.store, on_progress=progress)
+            found, execution = await asyncio.to_thread(self._bring_in, path)
         except AgentevalError as error:
+            self._busy = False
             self.tell(error=error)
             return
         finally:
             self._busy = False
-        self._done = report.execution_id
-        there = "was there already" if report.already else f"{report.added:,} new"
-        self._came_in = f"{one_line(path.name, 80)}: {count(report.read, 'run')}, {there}."
-        self.tell(*_report_words(report))
+        if execution:
+            self._done, self._done_path = execution, named
+        self.tell(*found)
+
+    def _bring_in(self, path: Path) -> tuple[list[tuple[str, str]], str]:
+        """A file or a folder; what is to be said of it, and the execution that it is. In a thread."""
+        self._many = path.is_dir()
+        if self._many:
+            return self._bring_all(path)
+        report = self._import(path, "Reading")
+        return _report_words(report), report.execution_id
+
+    def _bring_all(self, folder: Path) -> tuple[list[tuple[str, str]], str]:
+        """All files of a folder that are in a known format."""
+        from agenteval_tui.exchange.importing import files_of
+
+        runs = files = before = 0
+        execution = ""
+        refused: list[str] = []
+        for path in files_of(folder):
+            try:
+                report = self._import(path, one_line(path.name, 60))
+            except _Stopped:
+                refused.append("the rest: stopped")
+                break
+            except AgentevalError as error:
+                refused.append(f"{one_line(path.name, 60)}: {one_line(error.what, 120)}")
+                continue
+            runs, files, before = runs + report.added, files + (not report.already), before + report.already
+            execution = report.execution_id
+        said = [(f"{count(files, 'file')} with {count(runs, 'run')} came in.", "passed" if files else "")]
+        if before:
+            said.append((f"{count(before, 'file')} came in before: nothing was added of them.", ""))
+        said += [(f"not {one}", "failed") for one in refused[:LISTED]]
+        if len(refused) > LISTED:
+            said.append((f"and {len(refused) - LISTED:,} more that did not", "failed"))
+        return said, execution
+
+    def _import(self, path: Path, words: str) -> ImportReport:
+        from agenteval_tui.exchange.importing import import_file
+
+        def progress(done: int, size: int) -> None:
+            if self._stop:
+                raise _Stopped("stopped: nothing of this file was added", where=str(path))
+            self.app.call_from_thread(self.tell, (f"{words}: {min(100, 100 * done // max(size, 1))} %", "running"))
+
+        if self._stop:
+            raise _Stopped("stopped", where=str(path))
+        return import_file(path, self.agenteval.session.store, on_progress=progress)
 
 
 def _report_words(report: ImportReport) -> list[tuple[str, str]]:
     if report.already:
         return [(f"It was brought in before ({count(report.read, 'run')}): nothing was added.", "")]
     lines = [(f"{report.format}: {count(report.read, 'run')} read, {report.added:,} added.", "passed")]
-    lines += [(f"left out {number:,}: {reason}", "failed") for reason, number in report.skipped]
+    lines += [(f"left out {one_line(one, 300)}", "failed") for one in report.left_out()]
     lines += [(f"note: {one_line(note, 300)}", "dim") for note in report.notes]
     if report.cut_off:
         lines.append(("The file is cut off: what stands before the cut was read.", "failed"))
-    return [*lines, ("esc closes; the runs are in the list, newest first.", "dim")]
+    return lines
 
 
 def _what_lies_there(text: str) -> list[tuple[str, str]]:
@@ -185,7 +283,34 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
                 (words, ""),
                 (f"There are tests in it, and no runs: agenteval import {path.name} --to FILE", "failed"),
             ]
-        return [(words, ""), (f"{path.stat().st_size / 1e6:,.1f} MB", "dim")]
+        size = path.stat().st_size
+        return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim")]
+    folder, names = _entries(text)
+    if not names:
+        return [
+            (f"There is no such file in {one_line(str(folder), 200)}, and none that looks like a recording.", "dim")
+        ]
+    shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
+    if len(names) > LISTED:
+        shown.append((f"  and {len(names) - LISTED:,} more", "dim"))
+    if text.strip() and path.is_dir():
+        shown.append(("It is a folder: enter brings in all files in it that are in a known format.", ""))
+    return shown
+
+
+def _common(names: list[str]) -> str:
+    """What all names begin with."""
+    first, last = min(names), max(names)
+    same = next((place for place, char in enumerate(first) if not last.startswith(char, place)), len(first))
+    return first[:same]
+
+
+def _entries(text: str) -> tuple[Path, list[str]]:
+    """The folder that is meant, and the names in it that begin so: folders (with a slash), and what may be a recording.
+
+    Raises `AgentevalError` when the folder can't be read.
+    """
+    path = Path(text.strip()).expanduser()
     folder, start = (path, "") if not text.strip() or text.endswith("/") else (path.parent, path.name)
     names: list[str] = []
     try:
@@ -199,11 +324,7 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
                     names.append(entry.name)
     except OSError as error:
         raise AgentevalError("this folder can't be read", where=str(folder), mend=error.strerror or "") from None
-    if not names:
-        return [("There is no such file, and none here that looks like a recording.", "dim")]
-    names.sort()
-    shown = [(f"  {one_line(name, 60)}", "dim") for name in names[:LISTED]]
-    return [*shown, *([(f"  and {len(names) - LISTED} more", "dim")] if len(names) > LISTED else [])]
+    return folder, sorted(names)
 
 
 class ExportScreen(_FileScreen):

@@ -87,6 +87,15 @@ class HistoryScreen(HistoryPages):
 
         self.ask(lambda: session.store.execution(execution), then, group="list")
 
+    def go_to(self, row: ExecutionRow, *, opens: bool) -> None:
+        """Put the cursor on an execution of the list, or show its runs; what was searched is over."""
+        self._keys["ExecutionRows"] = str(row.rowid)
+        self._rows = None  # the cursor goes where it is wanted, not where it was
+        self._execution, self._visiting = row if opens else None, False
+        self._runs_of_all = self._failed_only = False
+        self._clear_search()
+        self.reload()
+
     def _clear_search(self) -> None:
         self._query = HistoryQuery()
         box = self.query_one("#search", Input)

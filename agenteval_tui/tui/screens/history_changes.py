@@ -34,6 +34,10 @@ class HistoryChanges(FrameScreen):
         """The row id under the cursor."""
         raise NotImplementedError
 
+    def go_to(self, row: ExecutionRow, *, opens: bool) -> None:
+        """Put the cursor on an execution of the list, or show its runs."""
+        raise NotImplementedError
+
     def reload(self) -> None:
         """Read the list again."""
         raise NotImplementedError
@@ -312,11 +316,16 @@ class HistoryChanges(FrameScreen):
     # Files
 
     def action_import_file(self) -> None:
-        from agenteval_tui.tui.screens.files import ImportScreen
+        from agenteval_tui.tui.screens.files import Brought, ImportScreen
 
-        def done(execution: str | None) -> None:
-            if execution:
-                self.reload()
+        store = self.agenteval.session.store
+
+        def done(brought: Brought | str | None) -> None:
+            if isinstance(brought, Brought):
+                opens = brought.opens
+                self.ask(
+                    lambda: store.execution(brought.execution), lambda row: self.go_to(row, opens=opens), group="go"
+                )
 
         self.app.push_screen(ImportScreen(), done)
 
