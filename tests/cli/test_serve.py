@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,13 +26,13 @@ import pytest
 from agenteval_tui.cli.main import main
 from agenteval_tui.cli.serve import app_command
 
-pytest.importorskip("textual_serve", reason="the extra `serve` is not installed")
-
-from agenteval_tui.cli.serving import Serving, address_of, why_refused
-
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.xdist_group("serve")
+# The server's modules are loaded by the one process of the tests that runs these.
+pytestmark = [
+    pytest.mark.xdist_group("serve"),
+    pytest.mark.skipif(find_spec("textual_serve") is None, reason="the extra `serve` is not installed"),
+]
 
 
 @pytest.mark.parametrize(
@@ -54,11 +55,15 @@ pytestmark = pytest.mark.xdist_group("serve")
     ],
 )
 def test_only_the_page_itself_gets_in(host: str, origin: str, served: str, said: str) -> None:
+    from agenteval_tui.cli.serving import why_refused
+
     why = why_refused(host, origin, served=served, names=["Box"])
     assert (said in why) if said else why == ""
 
 
 def test_the_address_and_the_command_can_be_used_as_they_are(tmp_path: Path) -> None:
+    from agenteval_tui.cli.serving import Serving, address_of
+
     assert address_of(Serving("", "::1", 0, "s"), 5) == "http://[::1]:5/s/"
     assert Serving("", "::1", 0).secret != Serving("", "::1", 0).secret
     odd = tmp_path / "a b; $(touch never)"

@@ -6,20 +6,18 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("distributed", reason="the extra `dask` is not installed")
-
-from distributed import Client
+from dask_processes import begin
 
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import start
@@ -31,7 +29,12 @@ from agenteval_tui.runs.plan import PlanOptions, make_plan
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("dask")]
+# Dask itself is loaded by the one process of the tests that runs these.
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("dask"),
+    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra `dask` is not installed"),
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "worker-secret-4711-abcdefgh"
@@ -90,7 +93,7 @@ class Cluster:
     """A scheduler and its workers, as processes of their own."""
 
     folder: Path
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    processes: list[BaseProcess] = field(default_factory=list)
     address: str = ""
 
     def begin(self, workers: int) -> None:
@@ -103,7 +106,7 @@ class Cluster:
         for number in range(1, workers + 1):
             self._registered(number)
 
-    def worker(self, *, wait: bool = True) -> subprocess.Popen[bytes]:
+    def worker(self, *, wait: bool = True) -> BaseProcess:
         made = self._spawn("dask_worker", self.address, "--no-nanny", "--nthreads", "1")
         if wait:
             self._registered(len(self.processes) - 1)
@@ -113,22 +116,17 @@ class Cluster:
         for one in self.processes:
             one.kill()
         for one in self.processes:
-            one.wait()
+            one.join()
 
     def _registered(self, number: int) -> None:
         log = self.folder / f"{number}.log"
         until(lambda: b"Registered to" in log.read_bytes(), f"worker {number}: {log.read_text()[-500:]}")
 
-    def _spawn(self, module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        log = (self.folder / f"{len(self.processes)}.log").open("wb")
-        with log:
-            made = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.{module}", "--no-dashboard", *arguments],
-                cwd=self.folder,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "WORKER_TOKEN": SECRET},
-            )
+    def _spawn(self, program: str, *arguments: str) -> BaseProcess:
+        log = self.folder / f"{len(self.processes)}.log"
+        log.touch()
+        env = {**os.environ, "PYTHONPATH": str(ROOT), "WORKER_TOKEN": SECRET}
+        made = begin(program, "--no-dashboard", *arguments, log=log, env=env)
         self.processes.append(made)
         return made
 
@@ -204,6 +202,8 @@ async def test_the_runs_of_a_worker_that_is_killed_go_to_others(job: Job, cluste
     ended = await asyncio.wait_for(running, 60)
 
     assert ended.status == "finished"
+    from distributed import Client
+
     async with Client(job.address, asynchronous=True) as client:  # type: ignore[no-untyped-call]
         assert await client.run_on_scheduler(marks) == 0
     assert Counter(one.run for one in events if isinstance(one, Graded)).most_common(1)[0][1] == 1
@@ -276,7 +276,9 @@ async def test_a_scheduler_that_goes_away_ends_the_execution(
         engine, _ = job.engine(repeat=4, address=own.address)
         running = asyncio.create_task(engine.run())
         await eventually(lambda: len(job.starts()) == 2)
-        own.processes[0].send_signal(how)
+        scheduler = own.processes[0].pid
+        assert scheduler is not None
+        os.kill(scheduler, how)
         ended: Ended = await asyncio.wait_for(running, 60)
         assert (ended.status, ended.message) == ("failed", f"the scheduler {own.address} is gone")
         job.store.flush()
