@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
+from operator import itemgetter
 
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import quoted
+from agenteval_tui.text.quick_dataclass import dataclass
 
 TEXT_LIMIT = 20_000
 NEEDLE_LIMIT = 400
@@ -218,9 +219,25 @@ def _aligned(searched: str, needle: str, text: str, side: str, also: str) -> Mis
     found = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
     if found is None:
         return None
-    start, end = _best_edges(searched, needle, found.dest_start, found.dest_end)
+    start, end = _best_edges(searched, needle, *_within_a_line(searched, needle, found.dest_start, found.dest_end))
     likeness = fuzz.ratio(searched[start:end], needle)
     return _first_difference(searched, needle, text, start, end, likeness / 100, also)
+
+
+def _within_a_line(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
+    """The part of the window in one of its lines, where that is closer than the whole and the needle has one line.
+
+    The window has the needle's length: where the text is shorter, it is filled up with the next line's beginning.
+    """
+    from rapidfuzz import fuzz
+
+    if "\n" in needle:
+        return start, end
+    best, at = (fuzz.ratio(text[start:end], needle), start, end), start
+    for line in text[start:end].split("\n"):
+        best = max(best, (fuzz.ratio(line, needle), at, at + len(line)), key=itemgetter(0))
+        at += len(line) + 1
+    return best[1], best[2]
 
 
 def _best_edges(text: str, needle: str, start: int, end: int) -> tuple[int, int]:

@@ -152,6 +152,14 @@ NEAR = [
     ("abc\ndef", {"equals": "abc\ndeg"}, "abc\ndef", ["line 2", 'differs at "f"']),
     ("abc", {"equals": "abcd"}, "abc", ['ends before "d"']),
     ("abcd", {"equals": "abc"}, "abc", ["after it"]),
+    # The beginning of the next line is near only where it makes the whole nearer.
+    (
+        "FROM t\nWHERE country = 'DE'\n  AND x",
+        {"contains": "country = 'Deutschland'"},
+        "country = 'DE'",
+        ["also in case"],
+    ),
+    ("FROM t\nWHERE a = 'DE'\n  AND x", {"contains": "a = 'Deutsch' AND x"}, "a = 'DE'\n  AND x", ['differs at "E"']),
     ("Hello Berlin", {"contains_any": ["Paris", "berlin"]}, "Berlin", ["ignoring case"]),
 ]
 
