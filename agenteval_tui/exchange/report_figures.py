@@ -77,8 +77,13 @@ class ReportFigures:
 
     @property
     def date(self) -> str:
-        """The day it was started, in UTC."""
-        return datetime.fromtimestamp(self.execution.started_ms / 1000, UTC).strftime("%Y-%m-%d")
+        """The day it was started, in UTC; of what was imported also the days it was made on."""
+        day = _day(self.execution.started_ms)
+        if self.execution.kind != "import":
+            return day
+        made = sorted({_day(run.started_ms) for run in self.runs if run.started_ms is not None})
+        days = made[0] if len(made) == 1 else f"{made[0]} to {made[-1]}" if made else ""
+        return f"{days} (imported {day})" if days else f"{day} (imported)"
 
     @property
     def dataset(self) -> str:
@@ -118,7 +123,8 @@ class ReportFigures:
         whole = [test for test in decided if test.passed == test.n and not test.errors]
         said = []
         if not decided:
-            said.append("No run was decided.")
+            graded = row.kind != "import" or row.skipped < row.runs
+            said.append("No run was decided." if graded else "No run is graded yet: `agenteval grade` does it.")
         elif len(whole) == len(tests):
             said.append(f"All {counted(len(tests), 'test')} passed." if len(tests) > 1 else "The test passed.")
         else:
@@ -258,7 +264,9 @@ def _metrics(
         if count:
             found.append(Figure(name, f"{count:,}", count, "count"))
     if row.skipped:
-        found.append(Figure("Saved by early stopping", counted(row.skipped, "run")))
+        # What came in from elsewhere without a verdict waits for criteria: nothing was saved there.
+        name = "Not graded yet" if row.kind == "import" else "Saved by early stopping"
+        found.append(Figure(name, counted(row.skipped, "run")))
     if flaky := sum(test["flaky"] for test in tests):
         found.append(Figure("Flaky tests", f"{flaky:,}", flaky, "count"))
     latency, tokens, cost, steps = (overall[name] for name in ("latency_ms", "tokens", "cost", "steps"))
@@ -285,6 +293,10 @@ def _test(one: dict[str, Any], notes: Mapping[tuple[str, str], str]) -> TestLine
     )  # fmt: skip
 
 
+def _day(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d")
+
+
 def counted(number: int, word: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
@@ -309,6 +321,8 @@ def dollars(cost: float | None) -> str:
     """`$0.0180`, `$12.34`: cents of small sums matter; `–` for None."""
     if cost is None:
         return "–"
+    if 0 < cost < 0.0001:
+        return "< $0.0001"
     return f"${cost:,.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
 
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 from agenteval_tui.exchange.cause_json import cause_of_execution, cause_rows
 from agenteval_tui.exchange.comparison_md import change_row
 from agenteval_tui.exchange.explanation import as_text, missed_of
-from agenteval_tui.exchange.report_figures import ReportFigures, left_out, repetitions, report_figures, seconds, share
+from agenteval_tui.exchange.report_figures import (
+    ReportFigures,
+    counted,
+    left_out,
+    repetitions,
+    report_figures,
+    seconds,
+    share,
+)
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.transcripts.codec import arguments_text
@@ -30,12 +38,16 @@ _STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e; --broken: #8250df; --dim: #6e7781 }
 @media (prefers-color-scheme: dark) { :root { --good: #3fb950; --bad: #ff7b72; --broken: #d2a8ff; --dim: #9198a1 } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
-table { border-collapse: collapse; margin: .5rem 0 1.5rem } th, td { text-align: left; padding: .25rem .8rem .25rem 0 }
+body { overflow-wrap: anywhere } h1 { line-height: 1.2 } td, th { overflow-wrap: normal }
+table { display: block; overflow-x: auto; border-collapse: collapse; margin: .5rem 0 1.5rem }
+th, td { text-align: left; padding: .25rem .8rem .25rem 0 }
 tr { border-bottom: 1px solid var(--line) } td.n { text-align: right; font-variant-numeric: tabular-nums }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0 .8rem; font: 13px/1.45 ui-monospace, monospace }
 details { border-left: 3px solid var(--line); padding-left: .8rem; margin: .4rem 0 } summary { cursor: pointer }
 .good { color: var(--good) } .bad { color: var(--bad) } .broken { color: var(--broken) } .dim { color: var(--dim) }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem } dt { font-weight: 600 } dd { margin: 0 }
+@media (max-width: 40rem) { body { margin: 1rem auto } h1 { font-size: 1.5rem } }
+dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1rem }
+dt { font-weight: 600 } dd { margin: 0 }
 """
 _CLASSES = {"passed": "good", "failed": "bad", "error": "broken"}
 _SIGNS = {"passed": "✓", "failed": "✗", "error": "!", "needs_review": "?", "skipped": "·", "cancelled": "–"}
@@ -164,8 +176,9 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     if many:
         yield f"<p>{_line(many)}</p>"
     yield f"<pre>{_block(as_text(missed_of(row, store.results(row.id), transcript.error)))}</pre>"
-    yield f"<details><summary>Transcript: {len(transcript.messages):,} messages, "
-    yield f"{len(transcript.tool_calls):,} tool calls, {seconds(row.duration_ms)}</summary>"
+    amounts = [counted(len(transcript.messages), "message"), counted(len(transcript.tool_calls), "tool call")]
+    amounts += [seconds(row.duration_ms)] if row.duration_ms is not None else []
+    yield f"<details><summary>Transcript: {', '.join(amounts)}</summary>"
     yield from _transcript(transcript)
     yield "</details></section>"
 

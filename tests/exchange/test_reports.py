@@ -13,6 +13,7 @@ from attacks import ATTACKS
 from markdown_it import MarkdownIt
 
 from agenteval_tui.exchange.github import MOST, annotation_lines, command, summary_md
+from agenteval_tui.exchange.importing import import_file
 from agenteval_tui.exchange.report_figures import dollars, report_figures, seconds, share
 from agenteval_tui.exchange.report_html import report_html
 from agenteval_tui.exchange.report_md import report_md
@@ -74,7 +75,9 @@ def keep(store: Store, outcomes: list[str], text: str = "hello", name: str = "Te
 
 def test_figures_as_people_read_them() -> None:
     assert [share(one) for one in (0.87, 0.875, 1.0, 0.0, None)] == ["87 %", "87.5 %", "100 %", "0 %", "–"]
-    assert [dollars(one) for one in (0.018, 12.345, 0.0, None)] == ["$0.0180", "$12.35", "$0.00", "–"]
+    assert [dollars(one) for one in (0.018, 12.345, 0.0, 0.00001, None)] == [
+        "$0.0180", "$12.35", "$0.00", "< $0.0001", "–",
+    ]  # fmt: skip
     assert [seconds(one) for one in (340.0, 1500.0, None)] == ["340 ms", "1.5 s", "–"]
 
 
@@ -220,6 +223,19 @@ def test_a_summary_is_never_too_large_for_its_page(store: Store, monkeypatch: py
     assert summary_md(store, execution).count("agenteval why RUN-") == 10
     monkeypatch.setattr(github, "SUMMARY_BYTES", 10)
     assert "too large" in summary_md(store, execution)
+
+
+def test_a_report_of_imported_runs_says_when_they_were_made_and_that_nobody_graded_them(
+    store: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "talk.jsonl"
+    said = '"messages": [{"role": "assistant", "content": "x"}]'
+    path.write_text(f'{{"timestamp": "2025-02-03T04:05:06Z", {said}}}\n{{{said}}}', "utf-8")
+    text = report_md(store, store.execution(import_file(path, store).execution_id))
+    assert "**Date:** 2025-02-03 (imported 2" in text
+    assert "| Not graded yet | 2 runs |" in text
+    assert "No run is graded yet" in text
+    assert "early stopping" not in text
 
 
 def test_an_execution_that_did_nothing_has_a_report(store: Store) -> None:
