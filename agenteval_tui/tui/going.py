@@ -210,10 +210,11 @@ class Going(Outside):
         screen.attach(live, expected)
 
     def show_execution(self, execution: str) -> None:
-        """Show the runs of an execution that is in the history."""
+        """Show the runs of an execution that is in the history; from another screen esc leads back to that."""
+        visiting = self._shown != "history"
         self.go("history")
         screen: HistoryScreen = self.get_screen("history")  # type: ignore[assignment]
-        screen.open_execution(execution)
+        screen.open_execution(execution, visiting=visiting)
 
     def show_test(self, file: str, test: str) -> None:
         """Show a test on the Suites screen; the suites are read again."""

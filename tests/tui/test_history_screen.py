@@ -94,6 +94,28 @@ async def test_lists_of_any_length_are_read_as_they_are_looked_at(
         await settle(pilot)
         assert isinstance(app.screen, HistoryScreen)
         assert "3 executions" in text_of(app)
+        # The heading stands over its figures at every height, also after the terminal's size changed.
+        for height in (4, 30):
+            await pilot.resize_terminal(120, height)
+            await settle(pilot)
+            heading, row = (line.rstrip() for line in text_of(app).splitlines()[1:3])
+            assert heading.index("rate") + len("rate") == row.index("%") + 1
+        # Another list begins at its beginning; what another screen led to is left to that screen.
+        await pilot.press("j", "j", "enter")
+        await settle(pilot)
+        assert ("of OLD" in text_of(app), app.screen.query_one("#list", VirtualList).cursor) == (True, 0)
+        await pilot.press("1")
+        await settle(pilot)
+        app.show_execution("NEW")
+        await settle(pilot)
+        assert "6 runs" in text_of(app), "and not what was open here before"
+        assert "took" in text_of(app).splitlines()[1]
+        await pilot.press("escape")
+        await settle(pilot)
+        assert not isinstance(app.screen, HistoryScreen)
+        await pilot.press("5")
+        await settle(pilot)
+        assert "3 executions" in text_of(app)
         await pilot.press("tab")
         await settle(pilot)
         assert f"{RUNS + 10} runs" in text_of(app)

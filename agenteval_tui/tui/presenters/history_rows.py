@@ -24,6 +24,7 @@ BASELINE = "◆" if UNICODE else "B"
 LABEL = "✎" if UNICODE else "L"
 _WIDE = 110  # columns from which a row says more
 _SIGNS = 64  # and from which it has room for what people left on it
+_PASSED, _ERROR, _RATE, _TOOK = 9, 6, 6, 9  # cells of an execution's figures
 
 
 class _Numbered(Protocol):
@@ -108,49 +109,71 @@ class PagedRows(Generic[Row]):
         """A row in `width` cells; `sign` says whether it is marked. Subclasses say how."""
         raise NotImplementedError
 
-    @staticmethod
-    def heading(width: int) -> Line:
+    def heading(self, width: int) -> Line:
         """The names of the columns."""
         raise NotImplementedError
 
+    def cursor_cells(self, width: int) -> int | None:
+        """How many cells of a row the cursor covers, so that it ends at a column's end; None: as in other lists."""
+        return None
+
 
 class ExecutionRows(PagedRows["ExecutionRow"]):
-    """Executions, newest first: when, what, outcomes, rate, duration, cost."""
+    """Executions, newest first: when, what, outcomes, rate, duration; where there is room, tokens and cost."""
 
     def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int) -> Line:
         start: list[Cell] = [sign, mark(stands(row)), (" ", ""), (_began(row.started_ms, width), "dim"), ("  ", "")]
-        start.append((one_line(row.title or row.suites) or row.id, ""))
+        title = one_line(row.title or row.suites) or row.id
+        start.append((title, ""))
+        wide = width >= _WIDE
         if row.kind == "import":
-            start.append((f"  from {one_line(row.source)}", "dim"))
-        elif width >= _WIDE and row.agents:
+            source = one_line(row.source)
+            start.append((f"  from {source}" if source not in title else "", "dim"))
+        elif wide and row.agents:
             start.append((f"  {one_line(row.agents)}", "dim"))
-        where = one_line(str(row.options.get("scheduler") or ""), 40)
-        if where and width >= _WIDE:
+        where = scheduler_of(row)
+        if where and wide:
             start.append((f"  on {where}", "dim"))
         decided = row.passed + row.failed
         end: list[Cell] = _signs(note, width)
-        for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):
-            said = f"{glyph(outcome)} {number:,}" if number or outcome != "error" or width >= _WIDE else ""
-            end.append((right(said, 8 if outcome == "passed" else 7), outcome if number else "dim"))
-        end.append((right(percent(row.passed / decided) if decided else "", 6), ""))
-        if width >= _WIDE:
-            spent = (row.finished_ms - row.started_ms) if row.finished_ms else None
-            tokens = row.input_tokens + row.output_tokens
-            for text, cells in ((duration(spent), 9), (_short(tokens), 8), (cost(row.cost), 9)):
+        errors = (right(_outcome("error", row.errors, 5), _ERROR), "error" if row.errors else "dim")
+        if wide:
+            for outcome, number in (("passed", row.passed), ("failed", row.failed)):
+                said = _outcome(outcome, number, 6) if decided else ""
+                end.append((right(said, 8 if outcome == "passed" else 7), outcome if number else "dim"))
+        else:
+            # As the Suites screen has it: there is no room for a column each.
+            end.append((right(_fraction(row.passed, decided), _PASSED), "failed" if row.failed else "passed"))
+        end += [errors, (right(percent(row.passed / decided) if decided else "", _RATE), "")]
+        end.append((right(took(row), _TOOK), "dim"))
+        if wide:
+            for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
                 end.append((right(text, cells), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
-    @staticmethod
-    def heading(width: int) -> Line:
-        end = f"{right('passed', 8)}{right('failed', 7)}{right('error', 7)}{right('rate', 6)}"
-        if width >= _WIDE:
-            end += f"{right('took', 9)}{right('tokens', 8)}{right('cost', 9)}"
+    def heading(self, width: int) -> Line:
+        wide = width >= _WIDE
+        end = f"{right('passed', 8)}{right('failed', 7)}" if wide else right("passed", _PASSED)
+        end += f"{right('error', _ERROR)}{right('rate', _RATE)}{right('took', _TOOK)}"
+        if wide:
+            end += f"{right('tokens', 8)}{right('cost', 9)}"
         began = left("began", len(_began(1, width)) + 2)
         return spread(((f"   {began}execution", "dim"),), ((end + " ", "dim"),), width)
 
 
 class RunRows(PagedRows["RunRow"]):
-    """Runs: outcome, test, repetition, why it failed, duration, tokens."""
+    """Runs: outcome, test, repetition, why it failed, duration. `within` the execution that all are of, agent and time
+    are said over the list and not in each row, unless there are several agents."""
+
+    def __init__(
+        self,
+        ids: array[int],
+        want: Callable[[int], None] = lambda page: None,
+        within: ExecutionRow | None = None,
+    ) -> None:
+        super().__init__(ids, want)
+        self._within = within is not None
+        self._one_agent = within is not None and "," not in within.agents
 
     def draw(self, row: RunRow, note: Note | None, sign: Cell, width: int) -> Line:
         name = one_line(row.test_id) + (f" · {one_line(row.variation)}" if row.variation else "")
@@ -159,16 +182,61 @@ class RunRows(PagedRows["RunRow"]):
         why = one_line(row.why or row.error_message or row.output_head, 200)
         start.append((why, "dim" if row.status == "passed" else ""))
         end: list[Cell] = _signs(note, width)
-        if width >= _WIDE:
-            end += [("  ", ""), (left(one_line(row.agent), 16), "dim"), (right(date_time(row.started_ms), 17), "dim")]
-        end.append((right(duration(row.duration_ms), 9), "dim"))
+        agent, began, spent = self._columns(width)
+        if agent:
+            end += [("  ", ""), (left(one_line(row.agent), agent), "dim")]
+        if began:
+            end.append((right(_began(row.started_ms, width), began), "dim"))
+        if spent:
+            end.append((right(duration(row.duration_ms), spent), "dim"))
         return spread(start, (*end, (" ", "")), width)
 
-    @staticmethod
-    def heading(width: int) -> Line:
+    def heading(self, width: int) -> Line:
         start = f"   {left('test', _name_width(width))} run  why, or what it answered"
-        end = f"  {left('agent', 16)}{right('began', 17)}" if width >= _WIDE else ""
-        return spread(((start, "dim"),), ((f"{end}{right('took', 9)} ", "dim"),), width)
+        agent, began, spent = self._columns(width)
+        end = f"  {left('agent', agent)}" if agent else ""
+        end += right("began", began) + right("took", spent)
+        return spread(((start, "dim"),), ((end + " ", "dim"),), width)
+
+    def cursor_cells(self, width: int) -> int | None:
+        return 1 + 3 + _name_width(width - 1) + 4 + 1  # the list's own cell, the name, the number
+
+    def _columns(self, width: int) -> tuple[int, int, int]:
+        """How wide agent, time and duration are; 0: not there. In a narrow list of runs of many executions it is the
+        time that tells them apart."""
+        if width >= _WIDE:
+            return 0 if self._one_agent else 16, 0 if self._within else 18, 9
+        return (0, 0, 9) if self._within else (0, 13, 0)
+
+
+def took(row: ExecutionRow) -> str:
+    """How long an execution took in all; "" where it has not ended, or nobody measured."""
+    return duration(row.finished_ms - row.started_ms) if row.finished_ms and row.finished_ms > row.started_ms else ""
+
+
+def scheduler_of(row: ExecutionRow) -> str:
+    """The cluster on whose workers its agents ran; "" for this machine."""
+    return one_line(str(row.options.get("scheduler") or ""), 40)
+
+
+def _outcome(outcome: str, number: int, cells: int) -> str:
+    """A glyph and a number; nothing for no error."""
+    if outcome == "error" and not number:
+        return ""
+    said = f"{glyph(outcome)} {number:,}"
+    return said if len(said) <= cells else f"{glyph(outcome)} {_thousands(number)}"
+
+
+def _fraction(passed: int, decided: int) -> str:
+    """14/20, 10k/12k; "" where nothing is decided."""
+    said = f"{passed}/{decided}"
+    if not decided:
+        return ""
+    return said if len(said) < _PASSED else f"{_thousands(passed)}/{_thousands(decided)}"
+
+
+def _thousands(number: int) -> str:
+    return f"{number // 1000}k" if number >= 1000 else str(number)
 
 
 def _began(at_ms: int, width: int) -> str:
@@ -217,17 +285,17 @@ def stands(row: ExecutionRow) -> str:
 
 
 def execution_summary(row: ExecutionRow, width: int) -> Line:
-    """One line about an execution, over the list of its runs."""
+    """One line about an execution, over the list of its runs: what it was, and at the right how it ended."""
     decided = row.passed + row.failed
-    cells: list[Cell] = [(" ", ""), mark(stands(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
-    cells.append((f"  {row.runs} runs", "dim"))
+    start: list[Cell] = [(" ", ""), mark(stands(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
+    said = [one_line(row.agents), f"on {scheduler_of(row)}" if scheduler_of(row) else "", one_line(row.message)]
+    start += [(f"  {part}", "dim") for part in said if part]
+    end: list[Cell] = [(f"  {_began(row.started_ms, width)}", "dim")]
     for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):
         if number:
-            cells += [("  ", ""), (f"{glyph(outcome)} {number}", outcome)]
+            end += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
     if decided:
-        cells.append((f"  {percent(row.passed / decided)}", ""))
-    if row.options.get("scheduler"):
-        cells.append((f"  on {one_line(str(row.options['scheduler']), 40)}", "dim"))
-    if row.message:
-        cells.append((f"  {one_line(row.message)}", "dim"))
-    return fit(cells, width)
+        end.append((f"  {percent(row.passed / decided)}", ""))
+    if took(row):
+        end.append((f"  took {took(row)}", "dim"))
+    return spread(start, (*end, (" ", "")), width)

@@ -49,8 +49,10 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """Two versions of a criterion (hashes) over the stored runs of its test. `back`: the row that esc leads back to, "":
-    esc leaves the screen."""
+    """Two versions of a criterion (hashes) over the stored runs of its test.
+
+    `back` is the row of the comparison before that esc leads to; "": esc leaves the screen.
+    """
 
     suite_key: str
     test: str

@@ -48,6 +48,9 @@ class HistoryScreen(HistoryPages):
         self._keys: dict[str, str] = {}
         self._composed = False
         self._pending = ""
+        self._opening = False  # an execution is being read, and is shown next
+        self._visiting = False  # another screen led to this execution: esc leads back there
+        self._listed: tuple[object, ...] = ()  # what the list is of
         self._restored = "", ""  # the execution that the last start left open, and what was searched
 
     def compose(self) -> ComposeResult:
@@ -67,25 +70,31 @@ class HistoryScreen(HistoryPages):
         self.query_one("#list", VirtualList).focus()
         self._composed = True
         if self._pending:
-            self.open_execution(self._pending)
+            self.open_execution(self._pending, visiting=self._visiting)
         else:
             self._begin()
 
-    def open_execution(self, execution: str) -> None:
-        """Show the runs of this execution."""
+    def open_execution(self, execution: str, *, visiting: bool = False) -> None:
+        """Show the runs of this execution. `visiting`: esc leads back to the screen that led here."""
         if not self._composed:
-            self._pending = execution
+            self._pending, self._visiting = execution, visiting
             return
         session = self.agenteval.session
+        self._opening = True
 
         def then(row: ExecutionRow) -> None:
-            self._execution = row
+            self._opening = False
+            self._execution, self._visiting = row, visiting
             # What was searched or filtered before was searched in other runs.
             self._failed_only = False
             self._clear_search()
             self.reload()
 
-        self.ask(lambda: session.store.execution(execution), then, group="list")
+        def failed(error: AgentevalError) -> None:
+            self._opening = False
+            self.agenteval.say_error(error)
+
+        self.ask(lambda: session.store.execution(execution), then, group="list", failed=failed)
 
     def go_to(self, row: ExecutionRow, *, opens: bool) -> None:
         """Put the cursor on an execution of the list, or show its runs; what was searched is over."""
@@ -105,7 +114,7 @@ class HistoryScreen(HistoryPages):
         self.query_one("#list", VirtualList).focus()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        if self._rows is not None:
+        if self._rows is not None and not self._opening:
             self.reload()
 
     @property
@@ -138,7 +147,13 @@ class HistoryScreen(HistoryPages):
         self._wanted.clear()
         rows.marked = self._marks[type(rows).__name__]
         view.set_empty(self._empty())
-        view.set_source(rows, keep_key=view.cursor_key if same else self._keys.pop(type(rows).__name__, None))
+        key = view.cursor_key if same else self._keys.pop(type(rows).__name__, None)
+        of = type(rows), self._execution.id if self._execution else "", self._query, self._failed_only
+        before, self._listed = self._listed, of
+        view.cursor_width = rows.cursor_cells(view.size.width)
+        view.set_source(rows, keep_key=key)
+        if before and of != before and (key is None or rows.index_of(key) is None):
+            view.action_first()  # another list begins at its beginning
         self.query_one("#what", LineBlock).show(self._what)
         self.retitle()
 
@@ -149,8 +164,7 @@ class HistoryScreen(HistoryPages):
         if self._query.problem:
             lines += [((" ", ""), *line) for line in paragraph(self._query.problem, width - 2, "failed")]
         if self._rows is not None and self._rows.count():
-            view = self.query_one("#list", VirtualList)
-            bar = int(self._rows.count() > view.size.height > 0) * view.styles.scrollbar_size_vertical
+            bar = self.query_one("#list", VirtualList).styles.scrollbar_size_vertical
             lines.append(((" ", ""), *self._rows.heading(width - 1 - bar)))
         return lines
 
@@ -231,7 +245,7 @@ class HistoryScreen(HistoryPages):
 
             def enter(found: list[ExecutionRow]) -> None:
                 if found:
-                    self._execution = found[0]
+                    self._execution, self._visiting = found[0], False
                     self.reload()
 
             known = rows.row(index)
@@ -259,6 +273,10 @@ class HistoryScreen(HistoryPages):
             return True
         elif self._execution is not None:
             self._execution = None
+            if self._visiting:
+                self._visiting = False
+                self.reload()
+                return False
         elif self._runs_of_all:
             self._runs_of_all = False
         elif self._failed_only:

@@ -282,7 +282,12 @@ class HistoryChanges(FrameScreen):
             words = [f"Runs that {KEPT_FOR.get(why, why)}: {number:,}." for why, number in worth.items()]
             if busy:
                 words.append(f"{count(busy, 'execution')} of them is running, and stays.")
-            words.append("They are gone for good, with their transcripts and results.")
+            one = len(numbers) == 1
+            words.append(
+                "It is gone for good, with its transcript and results."
+                if one
+                else "They are gone for good, with their transcripts and results."
+            )
             self._ask_yes(f"Delete {what}?", words, "delete", lambda: self._delete(numbers, [] if runs else ids))
 
         self.ask(read, then, group="chosen")

@@ -32,7 +32,7 @@ class HistoryPages(HistoryChanges):
             ids = store.run_ids(wanted)
             if wanted.execution_id and not wanted.text:
                 ids = array("q", reversed(ids))  # an execution reads in the order of its plan
-            rows: ExecutionRows | RunRows = RunRows(ids, self._want)
+            rows: ExecutionRows | RunRows = RunRows(ids, self._want, self.execution if wanted.execution_id else None)
         else:
             rows = ExecutionRows(store.execution_ids(wanted), self._want)
         for page in {0, near}:
