@@ -1,0 +1,154 @@
+"""The Suites screen, driven by keys: what a person sees and does on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sampled import fresh, go_to, samples
+from shop import app_on, copy_samples, settle, text_of
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.inspect import InspectScreen
+from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
+
+__all__ = ["fresh", "samples"]  # fixtures
+
+pytestmark = pytest.mark.xdist_group("screens")
+
+
+async def test_the_first_start_says_which_key_to_press(tmp_path: Path) -> None:
+    suites = copy_samples(tmp_path)
+    app = app_on(suites, tmp_path / "history.db")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        shown = text_of(app)
+        assert "Nothing was run yet. R runs every test" in shown
+        assert "SQL-Assistent des Ladens" in shown
+        assert "not run yet" in shown
+
+
+async def test_a_broken_suite_is_shown_with_place_and_remedy(tmp_path: Path) -> None:
+    (tmp_path / "broken.suite.yaml").write_text(
+        "name: Broken\ntests:\n  - id: a\n    promt: hi\n    criteria:\n"
+        '      - {name: c, prototype_class: TextResponse, config_uxon: \'{"metrics": [{"type": "TextMach"}]}\'}\n'
+    )
+    app = app_on(tmp_path, tmp_path / "history.db")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        shown = text_of(app)
+        assert "problem" in shown
+        assert "4:5 error" in shown
+        assert "prompt" in shown
+
+
+async def test_a_history_that_is_no_folder_is_one_clear_sentence(tmp_path: Path) -> None:
+    suites = copy_samples(tmp_path)
+    (tmp_path / "file").write_text("not a folder")
+    app = app_on(suites, tmp_path / "file" / "history.db")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "file" in text_of(app)
+        assert "!" in text_of(app)
+        assert isinstance(app.screen, SuitesScreen)
+
+
+async def test_the_list_its_details_and_its_filter(fresh: tuple[Path, Path]) -> None:
+    """One app, first narrow, then wide."""
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(pilot, app)
+        await pilot.press("slash", "escape")
+        await pilot.resize_terminal(140, 45)
+        await settle(pilot)
+        assert "kunden-deutschland" in text_of(app)
+        await a_suite_shows_rates_causes_and_criteria(pilot, app)
+        await the_filter_narrows_by_words_and_fields(pilot, app)
+        await a_filter_may_leave_fewer_rows_than_the_cursor_is_down(pilot, app)
+        await enter_before_the_runs_are_read_opens_the_run(pilot, app)
+
+
+async def narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(
+    pilot: Pilot[int], app: AgentevalApp
+) -> None:
+    def last() -> str:
+        return text_of(app).split("\n")[-1]
+
+    assert "enter close" in last()
+    await go_to(pilot, "order-status")
+    await settle(pilot)
+    assert "enter inspect  tab details" in last()
+    for _ in range(2):
+        await pilot.press("tab")
+        await settle(pilot)
+        assert "Why it fails" in text_of(app)
+        assert "tab list" in last()
+        await pilot.press("tab")
+        await settle(pilot)
+        assert "▸ ✗ order-status" in text_of(app), "once is enough to come back"
+    tree = pilot.app.screen.query_one("#tree", VirtualList)
+    row = tree.cursor - tree.scroll_offset.y
+    for sign in "▾▸":
+        await pilot.click(tree, offset=(4, row))
+        await settle(pilot)
+        assert f"{sign} ✗ order-status" in text_of(app), "a click on the sign folds; it opens no run"
+    await pilot.press("m")
+    assert "d copy  x delete" in last()
+    await pilot.press("x")
+    await settle(pilot)
+    assert "with its comments. Its runs stay in the history." in " ".join(text_of(app).replace("│", " ").split())
+    await pilot.press("escape", "u", "tab", "slash", *"zzz")
+    await settle(pilot)
+    assert "Nothing matches the filter." in text_of(app), "a filter is for the list: the list is shown"
+    await pilot.press("enter", "n")
+    await settle(pilot)
+    assert any("esc clears the filter" in note.message for note in app._notifications)
+
+
+async def a_suite_shows_rates_causes_and_criteria(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await go_to(pilot, "order-status")
+    shown = text_of(app)
+    assert "0/3" in shown
+    assert "Why it fails" in shown
+    assert "get_order" in shown
+    assert "interval" in shown
+
+
+async def the_filter_narrows_by_words_and_fields(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await pilot.press("slash", *"order-status")
+    await settle(pilot)
+    assert isinstance(app.focused, Input)
+    shown = text_of(app)
+    assert "order-status" in shown
+    assert "kunden-deutschland" not in shown
+    app.focused.value = "outcome:passed tag:smoke"
+    await settle(pilot)
+    assert "order-status" not in text_of(app)
+    await pilot.press("escape")
+    await settle(pilot)
+    assert "kunden-deutschland" in text_of(app)
+
+
+async def a_filter_may_leave_fewer_rows_than_the_cursor_is_down(pilot: Pilot[int], app: AgentevalApp) -> None:
+    await pilot.press("G", "slash", *"order-status")
+    await settle(pilot)
+    assert "1 shown" in text_of(app)
+    await pilot.press(*"zzz")
+    await settle(pilot)
+    assert "Nothing matches the filter" in text_of(app)
+    await pilot.press("escape")
+    await settle(pilot)
+    assert "kunden-deutschland" in text_of(app)
+
+
+async def enter_before_the_runs_are_read_opens_the_run(pilot: Pilot[int], app: AgentevalApp) -> None:
+    screen = app.screen
+    await go_to(pilot, "order-status")
+    screen._runs.clear()  # type: ignore[attr-defined]
+    screen.action_inspect()  # type: ignore[attr-defined]
+    await settle(pilot)
+    assert isinstance(app.screen, InspectScreen)
