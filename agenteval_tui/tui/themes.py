@@ -63,6 +63,11 @@ def kind_of(theme: Theme) -> str:
     return "16 colours" if theme.ansi else "dark" if theme.dark else "light"
 
 
+def default_theme() -> Theme:
+    """The theme that is shown when nobody chose one, without its file: what a file leaves out is as here."""
+    return _theme(DEFAULT_THEME, TOKENS, dark=True, ansi=False, about="Calm and dark.")
+
+
 def load_theme(path: Path) -> Theme:
     """The theme in a YAML file. Raises AgentevalError naming the file, the key and how to mend it."""
     import yaml

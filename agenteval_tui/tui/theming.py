@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from agenteval_tui import places
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.helping import Helping
 from agenteval_tui.tui.state import State
-from agenteval_tui.tui.themes import DEFAULT_THEME, load_themes, variable_defaults
+from agenteval_tui.tui.themes import DEFAULT_THEME, default_theme, load_themes, variable_defaults
 
 
 class Theming(Helping):
@@ -20,6 +21,7 @@ class Theming(Helping):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._theme_problems: list[AgentevalError] = []
+        self._themes_read = False
 
     @property
     def colourless(self) -> bool:
@@ -28,17 +30,35 @@ class Theming(Helping):
         return self.no_color or os.environ.get("TERM", "").startswith(("vt", "mono"))
 
     def begin_themes(self) -> None:
-        """Read the themes and show the one that was chosen last."""
-        themes, self._theme_problems = load_themes((places.bundled("themes"), places.config_dir() / "themes"))
-        for theme in themes.values():
-            self.register_theme(theme)
+        """Show the theme that was chosen last."""
         # What was chosen where there are millions of colours can't be read where there are sixteen.
         wanted = "sixteen" if self.colourless else self.state.theme(poor_terminal())
         wanted = wanted or ("sixteen" if poor_terminal() else DEFAULT_THEME)
+        if wanted == DEFAULT_THEME and not self._own_themes().is_dir():
+            # Known without a file: the others are read when the first frame is there (`read_themes`).
+            self.register_theme(default_theme())
+        else:
+            self.read_themes()
         self.theme = wanted if wanted in self.available_themes else DEFAULT_THEME
+
+    def read_themes(self) -> None:
+        """Read all themes, unless that was done."""
+        if self._themes_read:
+            return
+        self._themes_read = True
+        themes, self._theme_problems = load_themes((places.bundled("themes"), self._own_themes()))
+        for theme in themes.values():
+            # To register what is shown would make every style anew.
+            if theme.name != DEFAULT_THEME or theme.name not in self.available_themes:
+                self.register_theme(theme)
+
+    @staticmethod
+    def _own_themes() -> Path:
+        return places.config_dir() / "themes"
 
     def say_theme_problems(self) -> None:
         """What is wrong with the person's themes, in one notification."""
+        self.read_themes()
         if len(self._theme_problems) == 1:
             self.say_error(self._theme_problems[0])
         elif self._theme_problems:
@@ -57,6 +77,8 @@ class Theming(Helping):
     def action_change_theme(self) -> None:
         """Choose a theme; each is shown while the cursor is on it."""
         from agenteval_tui.tui.screens.theme import ThemeScreen
+
+        self.read_themes()
 
         def chosen(name: str | None) -> None:
             if name is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from agenteval_tui import places
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.tui.themes import TOKENS, load_theme, load_themes
+from agenteval_tui.tui.themes import TOKENS, default_theme, load_theme, load_themes
 
 
 def test_the_bundled_themes_load_and_know_every_token() -> None:
@@ -18,6 +18,7 @@ def test_the_bundled_themes_load_and_know_every_token() -> None:
     for theme in themes.values():
         known = {**theme.to_color_system().generate(), **theme.variables}
         assert not [token for token in TOKENS if token not in known]
+    assert default_theme() == themes["dusk"], "what is shown before the files are read"
 
 
 @pytest.mark.parametrize(

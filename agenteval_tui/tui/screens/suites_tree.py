@@ -72,7 +72,8 @@ class SuitesTree(FrameScreen):
         tree.set_empty([(("  Loading the suites …", "dim"),)])
         tree.on_sign = self._fold_clicked
         tree.focus()
-        self.reload()
+        # Not beside the first frame: a thread that imports and reads would take half of the processor from it.
+        self.call_after_refresh(self.reload)
 
     def kept(self) -> dict[str, Any] | None:
         tree = self._tree
