@@ -223,7 +223,8 @@ class TestSummary:
 
     `n`, `passed`, `errors`, `p50_ms`, `cost` (mean a run) and `criteria` (by name) are of these runs only, because
     older ones say little about the test as it is now; `total` counts all ended runs ever. `recent` holds their
-    outcomes, newest last; `agents`, for each of them, the name of the agent that was asked (empty: not told).
+    outcomes, newest last; `settings`, for each of them, the agent that was asked and the versions of the criteria, as a
+    word that is the same for the same ones (empty: not told).
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -238,7 +239,7 @@ class TestSummary:
     cost: float | None
     criteria: Mapping[str, CriterionSummary]
     total: int = 0
-    agents: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

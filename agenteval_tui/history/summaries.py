@@ -16,7 +16,8 @@ _WINDOW = (
     " WHERE s.key = ?)"
 )
 _RUNS = (
-    " SELECT recent.test_id, recent.ended, r.status, r.started_ms, r.duration_ms, r.cost, r.agent"
+    " SELECT recent.test_id, recent.ended, r.status, r.started_ms, r.duration_ms, r.cost,"
+    " r.agent || char(31) || ifnull((SELECT group_concat(c.criterion) FROM criterion_results c WHERE c.run = r.id), '')"
     " FROM recent JOIN runs r ON r.id = recent.run ORDER BY recent.run"
 )
 # SQLite promises: beside max() the other columns (here the outcome) are those of the row with the maximum,
@@ -49,7 +50,7 @@ def _median(numbers: list[float]) -> float | None:
 
 
 def _summary(test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary]) -> TestSummary:
-    total, outcomes, started, durations, costs, agents = zip(*runs, strict=True)
+    total, outcomes, started, durations, costs, settings = zip(*runs, strict=True)
     measured = [one for one in durations if one is not None]
     spent = [one for one in costs if one is not None]
     return TestSummary(
@@ -63,5 +64,5 @@ def _summary(test: str, runs: list[tuple[Any, ...]], criteria: dict[str, Criteri
         cost=sum(spent) / len(spent) if spent else None,
         criteria=criteria,
         total=total[0],
-        agents=agents,
+        settings=settings,
     )

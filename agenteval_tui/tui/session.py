@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.edit_test import TestEdit
     from agenteval_tui.suites.load import LoadedSuite
     from agenteval_tui.text.problems import Problem
+
+BUNDLED = "shop"
+"""What the bundled agent is called in a new suite."""
 
 
 class Session:
@@ -246,6 +249,46 @@ class Session:
         add_test(loaded, {"id": wanted, "name": name, "prompt": prompt, "criteria": [criterion]})
         self.wrote(path)
         return wanted
+
+    def folder_for_new(self) -> Path:
+        """Where a new suite is written: the first folder that was opened; the current one instead of the samples'."""
+        first = next(iter(self.looked_in), None)
+        if first is None or self.on_samples():
+            return Path.cwd()
+        return first if first.is_dir() else first.parent
+
+    def agents_for_new(self) -> list[tuple[str, str]]:
+        """Agents that a new suite may have, as (key, words): the user's, those of suites beside it, the bundled one."""
+        found, _ = self.agents()
+        folder = self.folder_for_new().resolve()
+        own = [(one.key, f"{one.name}   agents.yaml") for one in found if not one.suite]
+        beside = [(one.key, f"{one.name}   as in {one.suite}") for one in found if one.suite and one.base_dir == folder]
+        return [*own, *beside, (BUNDLED, "shop   bundled: rules, no key, no network")]
+
+    def new_suite(self, name: str, file: str, agent: str, test_name: str, prompt: str) -> tuple[str, str]:
+        """Write a new suite with a first test. `agent` is a key of `agents_for_new`. Gives the suite's key and the
+        test's id."""
+        from agenteval_tui.grading.starters import starters
+        from agenteval_tui.suites.naming import slug
+        from agenteval_tui.suites.new_suite import file_for, write_suite
+
+        chosen = next((one for one in self.agents()[0] if one.key == agent), None)
+        called = chosen.name if chosen is not None else BUNDLED
+        agents: dict[str, Mapping[str, Any]] = {}
+        if chosen is None:
+            agents = {BUNDLED: {"kind": "demo", "version": "v2"}}
+        elif chosen.suite:
+            agents = {chosen.name: chosen.config}
+        first = next(one for one in starters() if one.metric == "TextMatch")
+        criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
+        test_id = slug(test_name)[:60].strip("-._") or "test"
+        test = {"id": test_id, "name": test_name, "prompt": prompt, "criteria": [criterion]}
+        path = self.folder_for_new() / (file or file_for(name))
+        made = write_suite(path, name, called, agents, test)
+        self.wrote(path)
+        if self.paths and not any(path.resolve().is_relative_to(one.resolve()) for one in self.paths):
+            self.paths = (*self.paths, path)  # files were opened, not their folder
+        return made.key, test_id
 
     def duplicate_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
         """Copies of tests, each behind its own."""

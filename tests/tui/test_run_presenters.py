@@ -86,7 +86,7 @@ def test_facts_say_plan_limits_judges_and_who_is_slow() -> None:
     text = "\n".join(map(plain, facts(view, agents_of(view), Expected(180.0, 60_000, 0.5), slow, 140)))
     assert "65 runs on shop/support" in text
     assert "$0.09 of $1.00" in text
-    assert "26.5k tokens of about 60.0k tokens" in text
+    assert "26.5k of about 60.0k tokens" in text
     assert "judges 3200 tokens $0.0061" in text
     assert "shop/support 8 → 4 at once: its server asks for less, again in 12 s" in text
     assert "4 skipped" in plain(status_cells(view, 140))

@@ -11,7 +11,9 @@ from shop import app_on, copy_samples, settle, text_of, until
 from textual.pilot import Pilot
 
 from agenteval_tui.history.store import Store
+from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.screens.editor import EditorScreen
 from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.history import HistoryScreen
 from agenteval_tui.tui.screens.inspect import InspectScreen
@@ -30,6 +32,20 @@ async def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
         await settle(pilot)
         assert "No suites in" in text_of(app)
         assert "agenteval demo" in text_of(app)
+        await pilot.press("n")
+        await settle(pilot)
+        await pilot.press(*"My shop", "down", "down", "down", *"Status", "enter", "enter")
+        await settle(pilot)
+        assert "this is needed" in text_of(app)
+        await pilot.press(*"Where?", "enter")
+        await until(pilot, lambda: isinstance(app.screen, EditorScreen))
+        await settle(pilot)
+        assert "my-shop.suite.yaml" in text_of(app).splitlines()[0]
+        made = load_suite(tmp_path / "my-shop.suite.yaml").suite
+        assert made is not None
+        assert [(made.name, made.agent, one.id, one.prompt) for one in made.tests] == [
+            ("My shop", "shop", "status", "Where?")
+        ]
 
 
 async def test_from_screen_to_screen(fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,11 +29,11 @@ def suite(name: str, recent: dict[str, tuple[str, ...]]) -> SuiteOverview:
     return SuiteOverview(loaded, (), summaries)
 
 
-def test_another_agents_runs_make_nobody_flaky() -> None:
-    one = TestSummary("t", 4, 2, 0, (F, F, P, P), None, None, None, {}, agents=("old", "old", "new", "new"))
+def test_runs_of_another_agent_or_with_other_criteria_make_nobody_flaky() -> None:
+    one = TestSummary("t", 4, 2, 0, (F, F, P, P), None, None, None, {}, settings=("old", "old", "new", "new"))
     assert not is_flaky(one)
     assert outcome_of(one) == "passed"
-    assert is_flaky(replace(one, agents=("old", "new", "new", "new")))
+    assert is_flaky(replace(one, settings=("old", "new", "new", "new")))
 
 
 P, F, E = "passed", "failed", "error"

@@ -140,7 +140,8 @@ def _spent(view: ExecutionView, agents: Sequence[str], expected: Expected, width
     elif planned.max_seconds:
         parts.append([(f"at most {clock(planned.max_seconds)}", "dim")])
     elif expected.seconds is not None:
-        parts.append([(f"about {clock(expected.seconds)}", "dim")])
+        about = duration(expected.seconds * 1000) if expected.seconds >= 1 else "a second"
+        parts.append([(f"about {about}", "dim")])
     line: list[Cell] = []
     for part in parts:
         if part and width_of((*line, *part)) + 3 <= width:
@@ -175,8 +176,9 @@ def _counted(used: int, judged: int, most: int | None, expected: int | None) -> 
     if most is not None:
         whole = used + judged
         return [(f"{whole:,}", "error" if whole >= most * 0.8 else ""), (f" of {most:,} tokens", "dim")]
-    about = f" of about {tokens(expected)}" if expected else ""
-    return [(tokens(used), ""), (about, "dim")]
+    if not expected:
+        return [(tokens(used), "")]
+    return [(tokens(used).removesuffix(" tokens"), ""), (f" of about {tokens(expected)}", "dim")]
 
 
 def _throttle(one: Throttled, wait: float) -> list[Cell]:

@@ -23,12 +23,13 @@ def outcome_of(summary: TestSummary | None) -> str:
 
 
 def is_flaky(summary: TestSummary | None) -> bool:
-    """Did some of its recent runs pass, and others not? Of runs with the newest one's agent: that another agent did
-    otherwise makes nobody flaky."""
+    """Did some of its recent runs pass, and others not? Of runs with the newest one's agent and criteria: that others
+    did otherwise, or were judged otherwise, makes nobody flaky."""
     if summary is None:
         return False
-    recent, agents = summary.recent, summary.agents or ("",) * len(summary.recent)
-    return flaky(*_rate(status for status, agent in zip(recent, agents, strict=True) if agent == agents[-1]))
+    settings = summary.settings or ("",) * len(summary.recent)
+    pairs = [one for one in zip(summary.recent, settings, strict=True) if one[0] in ("passed", "failed")]
+    return bool(pairs) and flaky(*_rate(status for status, setting in pairs if setting == pairs[-1][1]))
 
 
 def recent_rate(summary: TestSummary) -> tuple[int, int]:

@@ -33,16 +33,20 @@ class EditorScreen(EditorSaving):
         self.query_one("#filter", Input).display = False
         tests = self.query_one("#tests", VirtualList)
         tests.set_empty([(("  Reading the suites …", "dim"),)])
+        # Nothing is in them yet.
+        for part in ("fields", "criterion", "config"):
+            self.query_one(f"#{part}").display = False
         self._set_pane("tests")
         tests.focus()
-        self.query_one("#test-pane").disabled = self.query_one("#criteria-pane").disabled = True
-        self.query_one("#live-pane").disabled = True
         self.reload()
 
     def on_resize(self, event: Resize) -> None:
-        self.set_class(event.size.width < self.NARROW, "narrow")
-        self.set_class(event.size.width >= WIDE, "wide")
-        self.set_class(event.size.height < LOW, "low")
+        before = self.classes
+        self.set_class(event.size.width < self.NARROW, "narrow", update=False)
+        self.set_class(event.size.width >= WIDE, "wide", update=False)
+        self.set_class(event.size.height < LOW, "low", update=False)
+        if self.classes != before:
+            self.update_node_styles()  # once: a form has a lot of parts
         self._draw_problems()
 
     def on_unmount(self) -> None:

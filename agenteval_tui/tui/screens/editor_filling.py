@@ -43,7 +43,7 @@ class EditorFilling(EditorFrame):
             [
                 (),
                 (("  No tests here.", ""),),
-                (("  1 suites, n makes one.", "dim"),),
+                (("  n makes one.", "dim"),),
             ]
         )
         shown = (self._overview, edited, self._filter)
@@ -77,6 +77,7 @@ class EditorFilling(EditorFrame):
             return
         self._filling = True
         form = self.query_one("#fields", Form)
+        form.display = True
         form.fill(doc.form.values)
         rows_of(form, doc.form.values)
         self._list_criteria()

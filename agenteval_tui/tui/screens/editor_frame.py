@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.events import DescendantFocus
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
@@ -74,16 +75,17 @@ class EditorFrame(FrameScreen):
                 yield LineBlock(self._tests_title, id="tests-title", classes="pane-title")
                 yield Input(placeholder="filter the tests", id="filter", classes="filter")
                 yield VirtualList(id="tests")
-            with Vertical(id="test-pane", classes="pane"):
+            # They wait for the test that is opened.
+            with Vertical(id="test-pane", classes="pane", disabled=True):
                 yield LineBlock(self._test_title, id="test-title", classes="pane-title")
                 with VerticalScroll(id="scroll", can_focus=False):
                     yield Form(test_fields(), below=True, id="fields")
                     yield LineBlock(id="dataset")
-            with Vertical(id="live-pane", classes="pane"):
+            with Vertical(id="live-pane", classes="pane", disabled=True):
                 yield LineBlock(self._live_title, id="live-title", classes="pane-title")
                 yield LinesView(id="live")
                 yield LineBlock(id="impact")
-            with Vertical(id="criteria-pane", classes="pane"):
+            with Vertical(id="criteria-pane", classes="pane", disabled=True):
                 yield LineBlock(self._criteria_title, id="criteria-title", classes="pane-title")
                 yield VirtualList(id="criteria")
                 yield Form(criterion_fields(), below=True, id="criterion")
@@ -94,6 +96,14 @@ class EditorFrame(FrameScreen):
         yield self.key_bar()
 
     # Panes
+
+    def focus_next(self, selector: Any = "*") -> Widget | None:
+        """Tab goes to the next field; where one pane is shown and has no other, to the next pane."""
+        focused = self.focused
+        if self.has_class("narrow") and focused is not None and focused.id in ("tests", "live"):
+            self.action_next_pane()
+            return self.focused
+        return super().focus_next(selector)
 
     def action_next_pane(self) -> None:
         self._focus_pane(PANES[(PANES.index(self._pane) + 1) % len(PANES)])
@@ -108,9 +118,13 @@ class EditorFrame(FrameScreen):
     def _set_pane(self, pane: str) -> None:
         self._pane = pane
         # Beside the criteria stands what they say of a run; beside the fields there is no room for it.
-        self.set_class(pane in ("criteria", "live"), "judging")
+        before = self.classes
+        self.set_class(pane in ("criteria", "live"), "judging", update=False)
+        whole = self.classes != before
         for one in PANES:
-            self.query_one(f"#{one}-pane").set_class(one == pane, "active")
+            self.query_one(f"#{one}-pane").set_class(one == pane, "active", update=not whole)
+        if whole:
+            self.update_node_styles()  # once, and not for each pane
         self._retitle_panes()
         self.query_one("#keys", LineBlock).show(self._key_lines)
 

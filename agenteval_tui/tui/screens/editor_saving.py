@@ -103,6 +103,8 @@ class EditorSaving(EditorTests):
         first = doc.loaded if doc is not None else paths[0] if paths else None
         if first is not None:
             self.agenteval.new_test(first)
+        elif self._overview is not None:
+            self.agenteval.new_suite()
 
     def _change_tests(self, change: Callable[[Any, LoadedSuite, str], LoadedSuite], what: str) -> None:
         doc = self._doc

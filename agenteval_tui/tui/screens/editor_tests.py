@@ -165,6 +165,7 @@ class EditorTests(EditorCriteria):
         if starter is not None:
             self._add(starter)
         self._fill()
+        self.retitle()
         self.query_one("#tests", VirtualList).move_to_key(key)
         self._check()
         if focus:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1
 ASKED_SECONDS = 1.0  # after this the figures of the execution have come round
+LEAST_ROWS = 4
 RESUMABLE = ("stopped", "cancelled", "failed")
 
 
@@ -64,6 +65,7 @@ class RunScreen(FrameScreen):
         self._stored: dict[str, list[StreamPart]] = {}
         self._prompt = ("", "")  # of which run, what was asked
         self._stream = RunStream()
+        self._rows: int | None = None  # of the cells and what is below them, where they stand above the transcript
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -98,6 +100,7 @@ class RunScreen(FrameScreen):
 
     def on_resize(self, event: Resize) -> None:
         self.set_class(event.size.width < self.NARROW, "narrow")
+        self.call_after_refresh(self._fit_cells)
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Come back: to an execution that was left, or to one that somebody else began meanwhile."""
@@ -236,7 +239,20 @@ class RunScreen(FrameScreen):
         self.query_one("#progress", LineBlock).show(self._bar_lines)
         self.query_one("#facts", LineBlock).show(self._fact_lines)
         self.query_one("#legend", LineBlock).show(self._legend_lines)
+        self._fit_cells()
+        self._rekey()
         self._draw_run()
+
+    def _fit_cells(self) -> None:
+        """Above the transcript the cells take no more rows than there are tests; at most two fifths of the screen."""
+        left, rows = self.query_one("#left"), None
+        if self.has_class("narrow") and self._grid is not None:
+            most = round(self.query_one("#body").size.height * 0.4)
+            wanted = self._grid.count() + len(self._legend_lines(left.size.width)) + 1
+            rows = max(min(wanted, most), LEAST_ROWS)
+        if rows != self._rows:
+            self._rows = rows
+            left.styles.height = rows
 
     def _follow_running(self, view: ExecutionView, grid: RunGrid) -> None:
         current = view.runs.get(self._chosen)
@@ -282,8 +298,8 @@ class RunScreen(FrameScreen):
             self._send("watch", run=self._watched)
         at = now_ms()
         stored = self._stored.get(run.ref.run, [])
-        # Of runs that ended long ago nothing that streamed is kept; the history has it.
-        if run.ended and not run.parts and not stored and self._fetched != run.ref.run:
+        # Of a run that ended unseen nothing streamed here, or only its beginning; the history has it.
+        if run.ended and not stored and self._fetched != run.ref.run:
             self._fetched = run.ref.run
             self._fetch(run.ref.run)
         if self._prompt[0] != run.ref.run:
@@ -352,12 +368,29 @@ class RunScreen(FrameScreen):
         if self._view is None:
             return [("1", "suites", "app.go('suites')"), ("5", "history", "app.go('history')"), *keys[-1:]]
         if self._watching:
-            return keys
+            return [*self._keys_while_running(self._view), *keys[-1:]]
         named = ["resume"] if self._resumable else []
         named += ["next_failure", "inspect", "causes", "compare"] if self._view.failures else ["inspect", "compare"]
         named += ["errors"] if self._view.count("error") else []
         named += ["next_cell"]
         return [*named_keys("run", named, self.agenteval.keymap), ("1", "suites", "app.go('suites')"), *keys[-1:]]
+
+    def _keys_while_running(self, view: ExecutionView) -> list[tuple[str, str, str]]:
+        keymap = self.agenteval.keymap
+        pause, cancel = named_keys("run", ("pause", "cancel"), keymap)
+        both = " ".join(key for key, _, _ in named_keys("run", ("more", "less"), keymap))
+        chosen = view.runs.get(self._chosen)
+        named = ["errors"] if view.count("error") else []
+        named += ["inspect"] if chosen is not None and chosen.ended else []
+        named += ["next_failure"] if view.failures else []
+        named += ["detach", *([] if self._follow else ["follow"]), "next_cell"]
+        at_once = (both, "at once", "more|less")
+        return [
+            (pause[0], "go on" if view.paused else pause[1], pause[2]),
+            cancel,
+            at_once,
+            *named_keys("run", named[:4], keymap),
+        ]
 
     # What a person does
 
@@ -443,13 +476,19 @@ class RunScreen(FrameScreen):
     def action_follow(self) -> None:
         self._follow = True
 
+    def _over(self) -> bool:
+        """Is there nothing that runs? Say so to who wants to change how it runs."""
+        if self._watching:
+            return False
+        self.agenteval.say("This execution has ended." if self._view is not None else "No execution is watched.")
+        return True
+
     def action_pause(self) -> None:
-        if self._view is not None and self._watching:
+        if not self._over() and self._view is not None:
             self._send("resume" if self._view.paused else "pause")
 
     def action_cancel(self) -> None:
-        view = self._view
-        if view is None or not self._watching:
+        if self._over():
             return
         if not self._cancel_asked:
             self._cancel_asked = True
@@ -464,7 +503,7 @@ class RunScreen(FrameScreen):
 
     def _at_once(self, step: int) -> None:
         view = self._view
-        if view is not None and view.progress is not None and self._watching:
+        if not self._over() and view is not None and view.progress is not None:
             # Keys are faster than the figures that come back: count from what was asked for a moment ago.
             asked_at, asked = self._asked_at_once
             known = asked if time.monotonic() - asked_at < ASKED_SECONDS else view.progress.concurrency

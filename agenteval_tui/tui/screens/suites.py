@@ -34,7 +34,10 @@ class SuitesScreen(SuitesRuns):
         elif self._tree is not None and self._tree.query:
             self.agenteval.say("No suite is shown to write a test to: esc clears the filter.")
         else:
-            self.agenteval.say("There is no suite to write a test to: `agenteval init` makes one.")
+            self.action_new_suite()
+
+    def action_new_suite(self) -> None:
+        self.agenteval.new_suite()
 
     def action_duplicate(self) -> None:
         session = self.agenteval.session

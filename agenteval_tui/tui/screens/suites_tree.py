@@ -252,7 +252,8 @@ class SuitesTree(FrameScreen):
             (("  No suites in ", ""), (places, "bold")),
             (),
             (("  A suite is a file named *.suite.yaml.", "dim"),),
-            (("  agenteval init", "bold"), ("   writes one to begin with", "dim")),
+            (("  n", "bold accent"), ("                writes one here, with a first test", "dim")),
+            (("  agenteval init", "bold"), ("   writes one with examples to begin with", "dim")),
             (("  agenteval demo", "bold"), ("   opens the samples, with an agent that needs no network", "dim")),
         ]
 

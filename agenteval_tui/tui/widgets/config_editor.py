@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.geometry import Offset, Region
 from textual.message import Message
@@ -218,11 +219,12 @@ class ConfigEditor(QuietTextArea):
         self.move_cursor(self.document.end)
 
     def action_next_problem(self) -> None:
-        """Go to the next problem; round at the end."""
+        """Go to the next problem; round at the end. Without one the key is the screen's: others may have some."""
         starts = sorted({d.start for d in self._diagnostics})
-        if starts:
-            here = self.cursor_offset
-            self.go_to(next((start for start in starts if start > here), starts[0]))
+        if not starts:
+            raise SkipAction
+        here = self.cursor_offset
+        self.go_to(next((start for start in starts if start > here), starts[0]))
 
     # Completion
 
@@ -385,8 +387,10 @@ class ConfigEditor(QuietTextArea):
         self.looks_changed()
 
     def on_blur(self) -> None:
-        """The cursor goes with the focus."""
+        """The cursor goes with the focus; what is read then begins at the start of the lines."""
         self.close_popup()
+        if self.scroll_offset.x:
+            self.scroll_to(x=0, animate=False)
         self.looks_changed()
 
     def notify_style_update(self) -> None:

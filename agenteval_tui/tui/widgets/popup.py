@@ -11,7 +11,7 @@ from agenteval_tui.tui.lines import Line, width_of
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
-ROOM = 40
+ROOM = 60
 """Cells that a popup needs to be worth reading."""
 BAR = "▌" if UNICODE else "|"
 

@@ -1,0 +1,62 @@
+"""A new suite's file, with its first test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.suites.discover import is_suite_name
+from agenteval_tui.suites.load import LoadedSuite, load_text
+from agenteval_tui.suites.naming import slug
+from agenteval_tui.suites.write_block import block_item, block_pair
+from agenteval_tui.suites.write_scalar import key_text
+from agenteval_tui.text.problems import AgentevalError
+
+ENDING = ".suite.yaml"
+EOL = "\n"
+
+
+def file_for(name: str) -> str:
+    """The file's name for a suite of this name."""
+    return (slug(name)[:60].strip("-._") or "new") + ENDING
+
+
+def write_suite(
+    path: Path, name: str, agent: str, agents: Mapping[str, Mapping[str, Any]], test: Mapping[str, Any]
+) -> LoadedSuite:
+    """Write a suite with one test (keys as a suite has them); the suite as it then is.
+
+    `agents` are those that the file has itself; `agent` may be one of them, or one of the user's. Nothing is ever
+    overwritten. Raises `AgentevalError` when the suite would not be right, or can't be written.
+    """
+    if not is_suite_name(path.name):
+        raise AgentevalError(
+            "a suite's file is called *.suite.yaml", where=path.name, mend=f"call it {file_for(path.stem)}"
+        )
+    head = [block_pair("name", name, 0, EOL)]
+    if agent:
+        head.append(block_pair("agent", agent, 0, EOL))
+    if agents:
+        head += ["", "agents:"]
+        for key, config in agents.items():
+            head.append(f"  {key_text(key, bare=True)}:")
+            head += [f"    {block_pair(field, value, 4, EOL)}" for field, value in config.items()]
+    text = EOL.join([*head, "", "tests:", block_item(test, column=2, eol=EOL)]) + EOL
+    made = load_text(text, path)
+    wrong = [one.message for one in made.problems if one.severity == "error"]
+    if wrong or made.suite is None:
+        raise AgentevalError(
+            f"this suite would not be right: {(wrong or ['it would not be read'])[0]}", where=path.name
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise AgentevalError("there is such a file already", where=str(path), mend="give it another name") from None
+    except OSError as error:
+        raise AgentevalError(
+            f"this can't be written: {error.strerror}", where=str(path), mend="check the folder"
+        ) from error
+    return made

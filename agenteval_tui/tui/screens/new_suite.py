@@ -1,0 +1,115 @@
+"""A new suite: its name, its file, its agent, and a first test; the rest is done in the Editor."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from agenteval_tui.suites.new_suite import file_for
+from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.widgets.form import Field, Form
+from agenteval_tui.tui.widgets.line_block import LineBlock
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
+
+NEEDED = ("name", "test", "prompt")
+
+
+class NewSuiteScreen(ModalScreen["tuple[str, str] | None"]):
+    """Dismissed with (the suite's key, its test's id) when the file is written, or None."""
+
+    CSS_PATH = "new_test.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._error: AgentevalError | None = None
+
+    def compose(self) -> ComposeResult:
+        folder = one_line(str(self._app.session.folder_for_new()), 60)
+        fields = [
+            Field("name", "suite", placeholder="its name"),
+            Field("file", "file", placeholder="made from the name"),
+            Field("agent", "agent", choices=(("", "reading the agents …"),)),
+            Field("test", "first test", placeholder="what is tested"),
+            Field("prompt", "prompt", placeholder="what the agent is asked"),
+        ]
+        with Vertical(id="sheet"):
+            yield LineBlock(
+                lambda width: [fit((("A new suite in ", "bold"), (folder, "accent")), width), ()], id="head"
+            )
+            yield Form(fields, below=True, id="fields")
+            yield LineBlock(self._said, id="said")
+            yield LineBlock(_foot, id="foot")
+
+    def on_mount(self) -> None:
+        self.query_one(Form).focus_first()
+        self.run_worker(self._offer_agents(), group="agents", exit_on_error=False)
+
+    async def _offer_agents(self) -> None:
+        try:
+            offered = await asyncio.to_thread(self._app.session.agents_for_new)
+        except AgentevalError as error:
+            self._complain(error)
+            return
+        self.query_one(Form).offer("agent", [(key, words) for key, words in offered])
+
+    def on_form_changed(self, event: Form.Changed) -> None:
+        """What was wrong may be right now."""
+        self._complain(None)
+        event.form.complain({})
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Write it, or go to what is missing."""
+        values = event.form.values()
+        missing = {name: "this is needed" for name in NEEDED if not values[name]}
+        # Who fills one field after the other has made no mistake yet.
+        later = list(values)[list(values).index(event.name) + 1 :] if event.name in values else []
+        if missing and all(name in later for name in missing):
+            self.focus_next()
+            return
+        event.form.complain(missing)
+        if not missing:
+            self.run_worker(self._write(values), group="write", exclusive=True, exit_on_error=False)
+
+    async def _write(self, values: dict[str, str]) -> None:
+        new_suite = self._app.session.new_suite
+        try:
+            made = await asyncio.to_thread(
+                new_suite, values["name"], values["file"], values["agent"], values["test"], values["prompt"]
+            )
+        except AgentevalError as error:
+            self._complain(error)
+            return
+        self.dismiss(made)
+
+    def _complain(self, error: AgentevalError | None) -> None:
+        self._error = error
+        self.query_one("#said", LineBlock).show(self._said)
+
+    @property
+    def _app(self) -> AgentevalApp:
+        return cast("AgentevalApp", self.app)
+
+    def _said(self, width: int) -> list[Line]:
+        if self._error is not None:
+            return [(), *error_lines(self._error, width)]
+        values = self.query_one(Form).values() if self.is_mounted else {}
+        name = values.get("file") or file_for(values.get("name") or "new")
+        return [(), *paragraph(f"{one_line(name, 80)} is written, and its test opens in the Editor.", width, "dim")]
+
+
+def _foot(width: int) -> list[Line]:
+    cells: list[tuple[str, str]] = []
+    for key, what in (("enter", "write it"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close")):
+        cells += [(key, "bold accent"), (f" {what}   ", "")]
+    return [(), fit(cells, width)]
