@@ -18,8 +18,8 @@ _NOBODY = "\0"  # no agent, tag or test has this name
 
 
 def filtered(store: Store, wanted: Wanted, text: str) -> Wanted:
-    """`wanted`, narrowed by `text`: `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), and words that the
-    test's id, name or suite must have. What fits nothing leaves nothing."""
+    """`wanted`, narrowed by `text`: `test:x`, `tag:x`, `agent:x`, `suite:x` (a part of the name is enough), and words
+    that the test's id, name or suite must have. What fits nothing leaves nothing."""
     words = text.casefold().split()
     if not words:
         return wanted
@@ -41,6 +41,11 @@ def _filtered(connection: Connection, wanted: Wanted, words: list[str]) -> Wante
         elif colon and field == "suite":
             tests = True
             known = [one for one in known if value in one.suite.casefold() or value in one.suite_key.casefold()]
+        elif colon and field == "test":
+            tests = True
+            # One that is called so, else all that have it in their names.
+            exact_ones = [one for one in known if one.test_id.casefold() == value]
+            known = exact_ones or [one for one in known if value in f"{one.test_id}\n{one.test}".casefold()]
         else:
             tests = True
             known = [one for one in known if word in f"{one.test_id} {one.test} {one.suite}".casefold()]

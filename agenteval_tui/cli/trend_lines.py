@@ -33,7 +33,7 @@ def print_trend(out: Output, found: Trend, more: Extras, span: int | None) -> No
             rest = len(found.series) - _MOST
             out.line((f"and {rest} more {'groups' if rest > 1 else 'group'}: --json and --csv have all of them", "dim"))
             break
-        out.line((one_line(one.name, 70), "bold"), (f"  {what if number == 0 else ''}", "dim"))
+        out.line((one_line(one.name, 70), "bold"), (f"  {what}" if number == 0 else "", "dim"))
         _print_series(out, found, one)
     _print_scores(out, more)
     _print_causes(out, more)

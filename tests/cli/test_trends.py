@@ -66,6 +66,7 @@ def test_trends_in_a_pipe_are_plain_lines(cli: Any, db: Path) -> None:
     assert re.search(r"^  all +89 % ", told.out, re.MULTILINE)
     assert "why runs failed" in told.out
     grouped = cli("--db", db, "trends", "--window", "all", "--group", "test", "--by", "week").out
+    assert [line for line in grouped.splitlines() if line != line.rstrip()] == []
     assert [name for name in ("orders", "refunds", "greeting") if f"\n{name}" in f"\n{grouped}"] == [
         "orders", "refunds", "greeting",
     ]  # fmt: skip

@@ -118,7 +118,7 @@ def listed(screen: TrendsScreen) -> list[str]:
     return [plain(view.source.line(n, 78, focused=False)) for n in range(view.source.count())]
 
 
-async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path) -> None:
+async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 
     db = tmp_path / "history.db"
@@ -142,6 +142,14 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path) -> None:
         await press("M", "s")
         assert ["Shop" in row for row in listed(screen)] == [True, False], "worst first"
         assert "Help desk" in text_of(screen, "legend")
+        # Of more groups than can be drawn, those around the cursor are.
+        with monkeypatch.context() as fewer:
+            fewer.setattr("agenteval_tui.tui.presenters.trend_lines.MOST", 1)
+            await press("j")
+            assert "Help desk   2–2 of 2" in text_of(screen, "legend")
+            assert "100 %" in text_of(screen, "readout")
+            assert "●" in listed(screen)[1]
+            await press("k")
         await press("s", "s", "s", "s", "b", "b")
         assert "all runs" in listed(screen)[0]
         await press("tab")
@@ -171,6 +179,9 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path) -> None:
         await press("ctrl+e")
         assert len(quarantines.active(app.session.store, NOW)) == 0
         # The filter, and what is said where nothing fits it.
+        await press("slash", *"test:refu")
+        assert "90 runs" in text_of(screen, "title")
+        await press("escape")
         await press("slash", *"tag:nothing")
         assert "No run fits" in text_of(screen, "plot")
         await press("escape", "W", "W")

@@ -220,11 +220,14 @@ def _labels(plot: Plot, first: int, shown: int, step: int, room: int) -> Line:
     """As many labels as there is room for, each below its bin, the same distance apart."""
     longest = max((len(one) for one in plot.labels), default=0)
     every = max(-(-(longest + 2) // step), 1)
-    text = ""
+    text, before = "", ""
     middle = (step - 1) // 2
     for place in range(0, shown, every):
         column = place * step + middle
         label = plot.labels[first + place]
+        if label == before:
+            continue  # executions of the same minute: said once
+        before = label
         if column + len(label) > room:
             break
         text = left(text, column) + label

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.analysis.trend_bins import at_text
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit
+from agenteval_tui.tui.lines import Cell, Line, fit, fit_text, width_of
 from agenteval_tui.tui.presenters import figures
 from agenteval_tui.tui.presenters.outcomes import glyph
 from agenteval_tui.tui.presenters.plot import MARKS, STYLES, Curve, Plot, draw
@@ -27,7 +27,7 @@ WORDS: dict[Shown, str] = {
     "steps": "tool calls of a run",
 }
 MOST = 5
-"""Groups that are drawn; the list beside has all of them."""
+"""Groups that are drawn at a time: those around the cursor of the list below, which has all of them."""
 
 _SAY: dict[Shown, Callable[[float], str]] = {
     "rate": lambda value: f"{value * 100:.0f} %",
@@ -39,10 +39,17 @@ _SAY: dict[Shown, Callable[[float], str]] = {
 
 
 def plot_lines(
-    found: Trend, shown: Shown, width: int, height: int, cursor: int, below: float | None = None
+    found: Trend,
+    shown: Shown,
+    width: int,
+    height: int,
+    cursor: int,
+    below: float | None = None,
+    chosen: int = 0,
 ) -> list[Line]:
-    """The drawing in `width` cells and `height` lines."""
-    curves = tuple(_curves(found, shown))
+    """The drawing in `width` cells and `height` lines. `chosen`: the group whose curve lies on top, among those around
+    it."""
+    curves = tuple(_curves(found, shown, chosen))
     values = [value for curve in curves for value in curve.values if value is not None]
     low, high = 0.0, 1.0
     if shown != "rate":
@@ -60,10 +67,22 @@ def plot_lines(
     return draw(plot, width, height)
 
 
-def _curves(found: Trend, shown: Shown) -> list[Curve]:
+def first_drawn(chosen: int) -> int:
+    """The first of the groups that are drawn with this one."""
+    return max(chosen, 0) // MOST * MOST
+
+
+def _drawn(found: Trend, chosen: int) -> list[tuple[int, Series]]:
+    """The groups that are drawn, each with the number of its mark."""
+    first = first_drawn(chosen)
+    return list(enumerate(found.series[first : first + MOST]))
+
+
+def _curves(found: Trend, shown: Shown, chosen: int) -> list[Curve]:
     grouped = bool(found.wanted.group)
     made = []
-    for number, one in enumerate(found.series[: MOST if grouped else 1]):
+    drawn = _drawn(found, chosen) if grouped else list(enumerate(found.series[:1]))
+    for number, one in sorted(drawn, key=lambda pair: pair[0] != chosen - first_drawn(chosen)):
         mark, style = marker(number)
         if shown == "rate":
             rates = tuple(None if point is None else point.rate for point in one.points)
@@ -88,7 +107,7 @@ def _range(point: Figures | None) -> tuple[float, float] | None:
 
 def marker(number: int) -> Cell:
     """The glyph and style of a series; " " of those that are not drawn."""
-    return (MARKS[number], STYLES[number]) if number < MOST else (" ", "dim")
+    return (MARKS[number], STYLES[number]) if 0 <= number < MOST else (" ", "dim")
 
 
 def _round_up(value: float) -> float:
@@ -122,8 +141,8 @@ def short_label(at_ms: int, by: str) -> str:
     return f"{moment.day} {moment:%b}"
 
 
-def legend(found: Trend, shown: Shown, width: int) -> Line:
-    """What is drawn, in one line: the measure, and of each mark what it is."""
+def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
+    """What is drawn, in one line: the measure, and of each mark what it is, as far as there is room."""
     grouped = bool(found.wanted.group)
     words = "pass rate" if grouped and shown == "rate" else WORDS[shown]
     cells: list[Cell] = [
@@ -131,12 +150,14 @@ def legend(found: Trend, shown: Shown, width: int) -> Line:
         (", median" if grouped and shown in ("latency", "tokens", "steps") else "", ""),
     ]
     if found.wanted.group:
-        for number, one in enumerate(found.series[:MOST]):
+        drawn = _drawn(found, chosen)
+        first, every = first_drawn(chosen), len(found.series)
+        more: Line = ((f"   {first + 1}–{first + len(drawn)} of {every}", "dim"),) if every > len(drawn) else ()
+        room = (width - width_of(cells) - width_of(more)) // max(len(drawn), 1) - 5
+        for number, one in drawn:
             mark, style = marker(number)
-            cells += [("   ", ""), (mark, style), (f" {one_line(one.name, 24)}", "")]
-        rest = len(found.series) - MOST
-        if rest > 0:
-            cells.append((f"   and {rest} more", "dim"))
+            cells += [("   ", ""), (mark, style), (f" {fit_text(one_line(one.name, 24), max(room, 4))}", "")]
+        cells += more
     elif shown in ("latency", "tokens", "steps"):
         cells += [("   ", ""), marker(0), (" median", ""), ("   ", ""), marker(1), (" 95 % point", "")]
     elif shown == "cost":
@@ -144,7 +165,7 @@ def legend(found: Trend, shown: Shown, width: int) -> Line:
     return fit(cells, width)
 
 
-def readout(found: Trend, shown: Shown, cursor: int, width: int) -> list[Line]:
+def readout(found: Trend, shown: Shown, cursor: int, width: int, chosen: int = 0) -> list[Line]:
     """What stands under the cursor, in two lines."""
     if not 0 <= cursor < len(found.bins):
         return [(), ()]
@@ -153,14 +174,18 @@ def readout(found: Trend, shown: Shown, cursor: int, width: int) -> list[Line]:
     if found.by in ("day", "hour"):
         when = f"{datetime.fromtimestamp(place.since_ms / 1000):%a} {when}"
     head: list[Cell] = [(f" {when}", "bold accent")]
-    if place.title:
-        head.append((f"  {one_line(place.title, 30)}", "dim"))
+    # What it was called comes last: the figures are not to be cut for it.
+    title = ((f"   {one_line(place.title, 60)}", "dim"),) if place.title else ()
     if found.wanted.group:
-        return [fit((*head, *_group_cells(found, shown, cursor)), width), _rest_line(found, cursor, width)]
+        values = _group_cells(found, shown, cursor, chosen)
+        return [fit((*head, *values, *title), width), _rest_line(found, cursor, width)]
     point = found.series[0].points[cursor] if found.series else None
     if point is None:
         return [fit((*head, ("  nothing ran", "dim")), width), ()]
-    return [fit((*head, ("   ", ""), *_point_cells(point)), width), fit(_spent_cells(found.series[0], cursor), width)]
+    return [
+        fit((*head, ("   ", ""), *_point_cells(point), *title), width),
+        fit(_spent_cells(found.series[0], cursor), width),
+    ]
 
 
 def _point_cells(point: Figures) -> list[Cell]:
@@ -197,9 +222,9 @@ def _spent_cells(one: Series, cursor: int) -> list[Cell]:
     return cells
 
 
-def _group_cells(found: Trend, shown: Shown, cursor: int) -> list[Cell]:
+def _group_cells(found: Trend, shown: Shown, cursor: int, chosen: int) -> list[Cell]:
     cells: list[Cell] = []
-    for number, one in enumerate(found.series[:MOST]):
+    for number, one in _drawn(found, chosen):
         mark, style = marker(number)
         cells += [("   ", ""), (mark, style), (f" {value_text(one, shown, cursor) or '–'}", "")]
     return cells

@@ -10,7 +10,7 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters import figures
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark
-from agenteval_tui.tui.presenters.trend_lines import Shown, marker, value_text
+from agenteval_tui.tui.presenters.trend_lines import Shown, first_drawn, marker, value_text
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_alerts import Alert, Watched
@@ -102,10 +102,10 @@ def _number(view: View, beside: Beside | None, found: Trend | None) -> int:
     }[view]
 
 
-def rows_of(view: View, found: Trend, beside: Beside | None, shown: Shown, cursor: int) -> TrendRows:
-    """The rows of a list."""
+def rows_of(view: View, found: Trend, beside: Beside | None, shown: Shown, cursor: int, chosen: int = 0) -> TrendRows:
+    """The rows of a list. `chosen`: the group that is drawn with those around it."""
     if view == "groups":
-        return TrendRows(_groups(found, shown, cursor))
+        return TrendRows(_groups(found, shown, cursor, first_drawn(chosen)))
     if beside is None:
         return TrendRows(())
     if view == "flaky":
@@ -119,7 +119,7 @@ def rows_of(view: View, found: Trend, beside: Beside | None, shown: Shown, curso
     return TrendRows([_quarantine(one) for one in beside.quarantines])
 
 
-def _groups(found: Trend, shown: Shown, cursor: int) -> list[Row]:
+def _groups(found: Trend, shown: Shown, cursor: int, first: int) -> list[Row]:
     rows: list[Row] = []
     for number, one in enumerate(found.series):
         at = value_text(one, shown, cursor) if 0 <= cursor < len(found.bins) else ""
@@ -129,7 +129,7 @@ def _groups(found: Trend, shown: Shown, cursor: int) -> list[Row]:
         rows.append(
             (
                 f"group\x1f{one.key}",
-                ((" ", ""), marker(number), (" ", ""), (one_line(one.name), "")),
+                ((" ", ""), marker(number - first), (" ", ""), (one_line(one.name), "")),
                 (
                     (right(at, 8), "accent"),
                     (right(overall, 9), "bold"),

@@ -22,7 +22,7 @@ from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines
 from agenteval_tui.tui.presenters.plot import bin_at
-from agenteval_tui.tui.presenters.trend_lines import SHOWN, Shown, legend, plot_lines, readout
+from agenteval_tui.tui.presenters.trend_lines import SHOWN, Shown, first_drawn, legend, plot_lines, readout
 from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, Beside, View, head_line, rows_of, view_bar
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -58,6 +58,7 @@ class TrendsScreen(FrameScreen):
         self._beside: Beside | None = None
         self._cursor = -1  # -1: none chosen yet, the newest
         self._row_key = ""
+        self._chosen = 0  # the group whose curve lies on top
 
     def kept(self) -> dict[str, Any]:
         return {
@@ -79,7 +80,7 @@ class TrendsScreen(FrameScreen):
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         with Vertical(id="body"):
-            yield Input(placeholder="words of tests, tag:x, agent:x, suite:x", id="search", classes="filter")
+            yield Input(placeholder="words of tests, test:x, tag:x, agent:x, suite:x", id="search", classes="filter")
             with Vertical(id="drawing"):
                 yield LineBlock(self._legend, id="legend")
                 yield LineBlock(id="plot")
@@ -188,7 +189,8 @@ class TrendsScreen(FrameScreen):
             return
         block = self.query_one("#plot", LineBlock)
         height, shown, cursor, below = max(block.size.height, 5), self._shown, self._cursor, self._below
-        block.show(lambda width: plot_lines(found, shown, width, height, cursor, below))
+        chosen = self._chosen
+        block.show(lambda width: plot_lines(found, shown, width, height, cursor, below, chosen))
         self.query_one("#readout", LineBlock).show(lambda width: self._readout(width))
 
     def _list(self) -> None:
@@ -201,17 +203,19 @@ class TrendsScreen(FrameScreen):
         else:
             first, second = EMPTY[self._view]
             view.set_empty([((f"  {first}", ""),), ((f"  {second}", "dim"),)])
-        rows = rows_of(self._view, found, self._beside, self._shown, self._cursor)
+        rows = rows_of(self._view, found, self._beside, self._shown, self._cursor, self._chosen)
         # While the list is read again it is empty: the cursor comes back to its row afterwards.
         self._row_key = view.cursor_key or self._row_key
         view.set_source(rows, keep_key=self._row_key)
         self.query_one("#views", LineBlock).show(lambda width: self._views(width))
 
     def _legend(self, width: int) -> list[Line]:
-        return [legend(self._trend, self._shown, width)] if self._trend is not None else []
+        return [legend(self._trend, self._shown, width, self._chosen)] if self._trend is not None else []
 
     def _readout(self, width: int) -> list[Line]:
-        return readout(self._trend, self._shown, self._cursor, width) if self._trend is not None else []
+        if self._trend is None:
+            return []
+        return readout(self._trend, self._shown, self._cursor, width, self._chosen)
 
     def _views(self, width: int) -> list[Line]:
         return [view_bar(self._view, self._beside, self._trend, width), head_line(self._view, width - 1)]
@@ -271,11 +275,16 @@ class TrendsScreen(FrameScreen):
 
     def action_group(self) -> None:
         self._group = GROUPS[(GROUPS.index(self._group) + 1) % len(GROUPS)]
+        self._chosen, self._row_key = 0, ""
         self._view = "groups"
         self._changed()
 
     def action_by(self) -> None:
-        self._by = BYS[(BYS.index(self._by) + 1) % len(BYS)]
+        shown = self._trend.by if self._trend is not None else None
+        was = self._by
+        self._by = BYS[(BYS.index(was) + 1) % len(BYS)]
+        if was is None and self._by == shown:
+            self._by = BYS[(BYS.index(self._by) + 1) % len(BYS)]  # that is what is shown: a key must show something
         self._changed()
 
     def action_window(self, by: int) -> None:
@@ -349,6 +358,18 @@ class TrendsScreen(FrameScreen):
                         self._view = name
                         self._list()
                     return
+
+    def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
+        """The group under the list's cursor is drawn, with those around it."""
+        found = self._trend
+        if self._view != "groups" or found is None or not found.wanted.group or event.index == self._chosen:
+            return
+        others = first_drawn(event.index) != first_drawn(self._chosen)
+        self._chosen = event.index
+        self.query_one("#legend", LineBlock).show(self._legend)
+        self._draw()
+        if others:
+            self._list()  # the marks are theirs now
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Enter, or a click on the selected row."""
