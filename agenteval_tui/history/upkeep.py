@@ -16,8 +16,8 @@ from agenteval_tui.history.connect import connect_reader, connect_writer, on_net
 from agenteval_tui.history.errors import HistoryError, explain, is_damage
 from agenteval_tui.history.opening import mark_damaged
 from agenteval_tui.history.outcomes import TOTAL_OF
+from agenteval_tui.history.recounting import recount, reindex
 from agenteval_tui.history.removal import orphan_rows, running_executions
-from agenteval_tui.history.rescue import recount, reindex
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 

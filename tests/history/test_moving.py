@@ -20,8 +20,8 @@ from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import TakeBackLabel
 from agenteval_tui.history.merge_decisions import Merged
 from agenteval_tui.history.merging import merge_history
+from agenteval_tui.history.recounting import recount
 from agenteval_tui.history.removal import remove_runs
-from agenteval_tui.history.rescue import recount
 from agenteval_tui.history.rows import FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.upkeep import check, mend, space, vacuum

@@ -12,8 +12,8 @@ from history_made import SUITE, ended, planned, record
 
 from agenteval_tui.history import baselines, quarantines
 from agenteval_tui.history.pruning import DAY_MS, Pruning, protection, prunable, prune
+from agenteval_tui.history.recounting import recount
 from agenteval_tui.history.removal import PRUNED, remove_runs
-from agenteval_tui.history.rescue import recount
 from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.identity import now_ms

@@ -226,3 +226,16 @@ def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: py
         Store.open(path)
     assert path.read_bytes() == b"garbage"
     assert {file for file in os.listdir(path.parent) if file.startswith("history")} == {"history.db", "history.db.lock"}
+    # Salvaged into a file: that is there when all of it is.
+    with pytest.raises(HistoryError, match="No space left"):
+        rescue.salvage(path, path.with_name("saved.db"))
+
+    def killed(_: Path, draft: Path, __: Path) -> None:
+        assert draft.exists()
+        assert not path.with_name("saved.db").exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rescue, "save_readable", killed)
+    with pytest.raises(KeyboardInterrupt):
+        rescue.salvage(path, path.with_name("saved.db"))
+    assert [file for file in os.listdir(path.parent) if "saved" in file] == []

@@ -11,7 +11,7 @@ from history_made import SUITE, ended, planned, record, transcript
 from test_replies import reply
 from test_rescue import overwrite, pages_of, rescued
 
-from agenteval_tui.history import rescue, schema
+from agenteval_tui.history import recounting, schema
 from agenteval_tui.history.health import check_health
 from agenteval_tui.history.rows import CostRow, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
@@ -50,7 +50,7 @@ def agree(store: Store) -> None:
         sum(one.cost or 0.0 for one in agents),
     )
     with sqlite3.connect(store.path) as connection:
-        rescue.recount(connection)
+        recounting.recount(connection)
         found = connection.execute("SELECT input_tokens, output_tokens, cost FROM executions WHERE uid = 'EXECUTION-1'")
         assert found.fetchone() == totals
         connection.rollback()
