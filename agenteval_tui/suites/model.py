@@ -258,7 +258,7 @@ def _field(one: Any, key: str) -> Any:
 
 def _twice(variations: Any) -> Iterator[Complaint]:
     seen: set[str] = set()
-    for variation in variations or ():
+    for variation in variations if isinstance(variations, list) else ():  # what is no list was complained about
         name = _field(variation, "name")
         if isinstance(name, str):
             if name.casefold() in seen:

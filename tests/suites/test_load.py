@@ -420,3 +420,12 @@ def test_models_check_themselves_without_a_file() -> None:
         SuiteTest.model_validate({"criteria": [{"name": "a", "prototype_class": "T", "config_uxon": "{}"}]})
     with pytest.raises(ValueError, match="extra"):
         SuiteTest.model_validate({"promt": "x"})
+
+
+def test_no_field_of_a_test_breaks_the_loader_whatever_stands_in_it() -> None:
+    criteria = "[{name: c, prototype_class: TextResponse, config_uxon: '{}'}]"
+    for field in SuiteTest.model_fields:
+        for value in ("x", "3", "[1]", "[[1]]", "{a: 1}", "[{a: 1}]", "true", "~", "[x, x]", "{name: x}"):
+            test = {"id": "a", "name": "a", "prompt": "p", "criteria": criteria, field: value}
+            body = "\n    ".join(f"{key}: {one}" for key, one in test.items())
+            load_text(f"name: a\nagent: s\nagents: {{s: {{kind: demo}}}}\ntests:\n  - {body}\n", "x.suite.yaml")

@@ -30,6 +30,7 @@ class EditorScreen(EditorSaving):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("edit"))
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self.query_one("#filter", Input).display = False
         tests = self.query_one("#tests", VirtualList)
         tests.set_empty([(("  Reading the suites …", "dim"),)])

@@ -81,6 +81,7 @@ class RunScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         cells = self.query_one("#cells", VirtualList)
         cells.set_empty(
             [

@@ -67,6 +67,7 @@ class SuitesTree(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self.query_one("#filter", Input).display = False
         tree = self.query_one("#tree", VirtualList)
         tree.set_empty([(("  Loading the suites …", "dim"),)])
