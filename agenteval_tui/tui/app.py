@@ -120,7 +120,14 @@ class AgentevalApp(Theming):
 
     async def action_quit(self) -> None:
         """Leave. Executions live in their own process and go on."""
-        self.exit(0)
+        self._leave()
+
+    def _leave(self) -> None:
+        # What the terminal answers now would be typed to the shell.
+        if self.awaits_terminal:
+            self.set_timer(0.05, self._leave)
+        else:
+            self.exit(0)
 
     def action_go(self, name: str) -> None:
         """The key of a screen."""

@@ -20,6 +20,10 @@ class Outside(Speaking):
 
     def open_editor(self, path: Path, line: int) -> None:
         """The person's own editor on a file at a line; the app waits for it."""
+        if self.awaits_terminal:
+            # What the terminal answers now would be typed into the editor.
+            self.set_timer(0.1, lambda: self.open_editor(path, line))
+            return
         try:
             editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
         except ValueError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any
 
 from rich.console import Console
@@ -41,6 +42,13 @@ STANDS_ON: dict[str, str] = {
 WHOLE = os.environ.get("AGENTEVAL_REPAINT") == "whole"  # as the toolkit does it: for a terminal that forgets cells
 MOST_WAITING = 6  # pieces of writing that wait for the terminal; a picture is three
 PATIENCE_S = 0.03
+# A pseudo-terminal, sshd and the network take many kilobytes before a writer has to wait, so that a line seems quick
+# that is not. So the terminal is asked, behind a picture, where its cursor is: the answer says that it is there.
+WHERE = "\x1b[6n"
+ASKED_FROM = 300  # bytes that are on their way when it is asked; less is soon there on any line
+ON_ITS_WAY = 2_000  # bytes: with more, pictures wait for the answer
+ANSWER_S = 12.0  # so long for it: an answer may be lost
+ASKED_AT_MOST = 3  # times, while no answer ever came
 
 
 class Ready(CompositorUpdate):
@@ -61,6 +69,10 @@ class Sparing(App[int]):
         super().__init__(*arguments, **options)
         self._mirror: Mirror | None = None  # None until everything was painted
         self._catching_up = False
+        self._sent = self._arrived = 0  # bytes of pictures, and how many of them the terminal has, as it said
+        self._asked = (0, 0.0)  # what was sent when it was asked (0: it answered), and when that was
+        self._unanswered = 0  # how often it was asked in vain
+        self._answers = False
 
     def forget_terminal(self) -> None:
         """Something else may have written to the terminal: paint everything anew."""
@@ -77,6 +89,9 @@ class Sparing(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Another size, or the terminal was somebody else's for a while: nothing of it is known."""
+        if isinstance(event, events.CursorPosition):
+            self._answered()
+            return
         if isinstance(event, events.Resize):
             self.forget_terminal()
         await super().on_event(event)
@@ -91,13 +106,47 @@ class Sparing(App[int]):
                 there = self.screen.outer_size.clamp_offset(self.cursor_position)
                 if not text and there == self._previous_cursor_position:
                     return
-                renderable = Ready(text)
+                renderable = Ready(self._asking(text))
         super()._display(screen, renderable)
 
     def _is_behind(self) -> bool:
         """Has the terminal still to take what was written before?"""
         thread = getattr(self._driver, "_writer_thread", None)
-        return isinstance(thread, WriterThread) and thread._queue.qsize() > MOST_WAITING
+        if isinstance(thread, WriterThread) and thread._queue.qsize() > MOST_WAITING:
+            return True
+        sent, at = self._asked
+        waits = self._answers and sent and monotonic() - at < ANSWER_S
+        return bool(waits) and self._sent - self._arrived > ON_ITS_WAY
+
+    def _asking(self, text: str) -> str:
+        """A picture that is sent now, with the question behind it where that is due."""
+        self._sent += len(text)
+        sent, at = self._asked
+        now = monotonic()
+        if sent and now - at < ANSWER_S:
+            return text
+        if self._sent - self._arrived < ASKED_FROM or self._unanswered >= ASKED_AT_MOST:
+            return text
+        self._unanswered += not self._answers
+        self._asked = (self._sent, now)
+        return text + WHERE
+
+    def _answered(self) -> None:
+        """The terminal shows what was sent when it was asked."""
+        self._answers = True
+        self._arrived, self._asked = max(self._arrived, self._asked[0]), (0, 0.0)
+        if self._sent - self._arrived > ON_ITS_WAY and self._driver is not None:
+            # More was sent after the question than may be on its way.
+            self._asked = (self._sent, monotonic())
+            self._driver.write(WHERE)
+        if self._catching_up and not self._is_behind():
+            self._show_newest()
+
+    @property
+    def awaits_terminal(self) -> bool:
+        """Is an answer on its way, that is not too late already? It would be typed to whoever has the terminal next."""
+        sent, at = self._asked
+        return self._answers and bool(sent) and monotonic() - at < ANSWER_S / 4
 
     def _catch_up_later(self) -> None:
         if not self._catching_up:
@@ -108,7 +157,11 @@ class Sparing(App[int]):
         self._catching_up = False
         if self._is_behind():
             self._catch_up_later()
-        elif self.screen_stack:
+        else:
+            self._show_newest()
+
+    def _show_newest(self) -> None:
+        if self.screen_stack:
             self.screen.refresh()  # all of it: what differs from the mirror by now is sent
 
     def _writes(self) -> bool:

@@ -20,6 +20,7 @@ from terminal import ROOT, Terminal
 from textual.strip import Strip
 
 from agenteval_tui.tui.mirror import Mirror, Piece
+from agenteval_tui.tui.private_painting import ANSWER_S
 
 WIDTH, HEIGHT = 16, 3
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
@@ -161,3 +162,20 @@ def test_a_terminal_that_takes_nothing_keeps_no_key_waiting(tmp_path: Path) -> N
         assert len(it.written) - written < 120_000
         it.press("\x0c")
         it.wait_for("trends")
+        # A line that swallows everything and is slow behind that: while the terminal has not said that a picture is
+        # there, no other one is sent after it; then the last.
+        it.send("\x1b[1;1R")
+        it.settle()
+        it.press("5")
+        it.wait_for("agenteval  history")
+        began = time.monotonic()
+        for key in "8217":
+            it.send(key)
+        while shown() != "trends":
+            assert time.monotonic() < end + 60, f"it waits for its terminal, at {shown()}"
+            time.sleep(0.05)
+        it.settle(0.1)
+        if time.monotonic() - began < ANSWER_S - 2:  # an answer that is lost does not hold it up for ever
+            assert "agenteval  history" in it.text
+        it.send("\x1b[1;1R")
+        it.wait_for("agenteval  trends")

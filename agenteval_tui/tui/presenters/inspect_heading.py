@@ -9,7 +9,7 @@ from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.lines import Cell, Line, fit, spread
+from agenteval_tui.tui.lines import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.presenters.figures import duration, tokens
 from agenteval_tui.tui.presenters.label_agreement import WARNING
 from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
 
 
-def run_cells(bench: Workbench, repetitions: int = 0) -> tuple[Cell, ...]:
-    """Outcome, test, repetition (of so many), verdict and score, as they were when it ran."""
+def run_cells(bench: Workbench, repetitions: int = 0, width: int = 0) -> tuple[Cell, ...]:
+    """Outcome, test, repetition (of so many), verdict and score, as they were when it ran. `width`: the cells there
+    are (0: enough); a long name gives way, what came of it does not."""
     run = bench.run
-    cells: list[Cell] = [mark(run.status), (" ", ""), (one_line(run.test_id), "bold")]
-    if run.variation:
-        cells.append((f" · {one_line(run.variation)}", ""))
     of = f" of {repetitions}" if repetitions >= run.repetition and repetitions > 1 else ""
-    cells.append((f"  run {run.repetition}{of}", ""))
     score = f" {run.score:.2f}" if run.score is not None else ""
-    cells.append((f"  {word(run.status)}{score}", "dim"))
-    return tuple(cells)
+    end: list[Cell] = [(f"  run {run.repetition}{of}", ""), (f"  {word(run.status)}{score}", "dim")]
+    name: list[Cell] = [(one_line(run.test_id), "bold")]
+    if run.variation:
+        name.append((f" · {one_line(run.variation)}", ""))
+    if width:
+        name = list(fit(name, max(width - 2 - width_of(end), 8)))
+    return (mark(run.status), (" ", ""), *name, *end)
 
 
 def facts(bench: Workbench) -> tuple[Cell, ...]:

@@ -170,7 +170,8 @@ class InspectPanes(InspectBase):
         elif failures:
             right = ((count(len(failures), "failure"), "dim"),)
         if width < self.NARROW:
-            return run_cells(bench), right
+            room = width - len(" agenteval  inspect   ") - width_of((*right, *self.agenteval.live_note())) - 2
+            return run_cells(bench, width=room), right
         return ((one_line(bench.run.suite_name, 50), "dim"),), right
 
     # Panes

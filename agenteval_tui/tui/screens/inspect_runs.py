@@ -41,9 +41,13 @@ class InspectRuns(InspectOpening):
         self._step_run(-1, failures=False)
 
     def _step_criterion(self, step: int) -> None:
-        if self._bench is not None and len(self._bench.criteria) > 1:
-            self._keep_draft()
-            self._choose((self._criterion + step) % len(self._bench.criteria))
+        if self._bench is None:
+            return
+        if len(self._bench.criteria) == 1:
+            self.agenteval.say("This is the only criterion of the test.")
+            return
+        self._keep_draft()
+        self._choose((self._criterion + step) % len(self._bench.criteria))
 
     def action_next_criterion(self) -> None:
         self._step_criterion(1)

@@ -57,6 +57,7 @@ class InspectSaving(InspectOpening):
         if bench is None or not self._edited:
             return
         self._editor.replace_all(self._saved_text)
+        self._editor.move_cursor((self._editor.cursor_location[0], 0))  # all of it is seen from its start
 
     def action_run_again(self) -> None:
         """The test of the open run, with what was saved: what an edit affects."""
