@@ -84,7 +84,7 @@ SUITE = """\
 name: Orders
 agent: shop
 agents:
-  shop: {kind: demo, version: v1}
+  shop: {kind: demo, version: v1, pace: 0}
 defaults: {timeout: 30}
 tests:
   - id: good

@@ -16,7 +16,7 @@ SUITE = """\
 name: Orders
 agent: shop
 agents:
-  shop: {kind: demo, version: v1}
+  shop: {kind: demo, version: v1, pace: 0}
   strict: {kind: openai, base_url: "%s", model: judge-1, stream: false}
 defaults: {timeout: 30}
 tests:

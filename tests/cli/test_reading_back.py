@@ -194,7 +194,7 @@ def test_agents(cli, suite: Path) -> None:
     checked = cli("agents", "check", suite, "--json")
     assert checked.code == 0
     assert checked.json("agents")[0]["ok"] is True
-    text = suite.read_text("utf-8").replace("{kind: demo, version: v1}", "{kind: nothing}")
+    text = suite.read_text("utf-8").replace("{kind: demo, version: v1, pace: 0}", "{kind: nothing}")
     suite.write_text(text, "utf-8")
     broken = cli("agents", "check", suite)
     assert broken.code == 3

@@ -138,9 +138,8 @@ def test_an_invalid_suite_is_not_run_at_all(cli, suite: Path) -> None:
 
 
 def test_an_unreachable_agent_is_an_error_with_a_remedy(cli, suite: Path, tmp_path: Path) -> None:
-    text = suite.read_text("utf-8").replace(
-        "{kind: demo, version: v1}", '{kind: openai, base_url: "http://127.0.0.1:9/v1", model: m, max_attempts: 1}'
-    )
+    unreachable = '{kind: openai, base_url: "http://127.0.0.1:9/v1", model: m, max_attempts: 1}'
+    text = suite.read_text("utf-8").replace("{kind: demo, version: v1, pace: 0}", unreachable)
     suite.write_text(text, "utf-8")
     result = cli("run", suite, "--test", "good")
     assert result.code == 3

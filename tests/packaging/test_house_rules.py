@@ -28,6 +28,8 @@ def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
 def test_foreign_text_has_no_way_around_the_one_door(path: Path) -> None:
     """No bare notify (markup), no Static or Label (markup by default), no print: `safe.say` and lines instead."""
     banned = {"notify", "Static", "Label", "Markdown", "RichLog", "DataTable", "OptionList", "Tooltip", "print"}
+    if not banned & set(re.findall(r"\w+", path.read_text(encoding="utf-8"))):
+        return  # what is not even named is not called: most modules need not be parsed
     found = [f"{name} in line {call.lineno}" for name, call in calls(path) if name in banned]
     if path.name == "safe.py":
         found = [one for one in found if not one.startswith("notify")]
@@ -37,28 +39,6 @@ def test_foreign_text_has_no_way_around_the_one_door(path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((TUI / "presenters").glob("*.py")), ids=lambda p: p.name)
 def test_presenters_know_nothing_of_the_toolkit(path: Path) -> None:
     assert not re.search(r"^\s*(from|import) textual", path.read_text(encoding="utf-8"), re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["--version"], ["--help"], ["history"], ["validate", str(ROOT / "sample_suites")], ["schema", "suite"]],
-    ids=lambda a: a[0],
-)
-def test_verbs_never_load_the_ui_toolkit(arguments: list[str]) -> None:
-    code = (
-        "import sys\n"
-        f"sys.argv = ['agenteval', *{arguments!r}]\n"
-        "from agenteval_tui.__main__ import main\n"
-        "try:\n"
-        "    main()\n"
-        "except SystemExit:\n"
-        "    pass\n"
-        "loaded = [m for m in ('textual', 'rich') if m in sys.modules]\n"
-        "print(loaded, file=sys.stderr)\n"
-        "sys.exit(bool(loaded))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_wheel_holds_themes_and_sample_suites(tmp_path: Path) -> None:
@@ -86,7 +66,10 @@ def test_the_wheel_holds_themes_and_sample_suites(tmp_path: Path) -> None:
 
 def test_every_module_says_what_it_is() -> None:
     for path in sorted((ROOT / "agenteval_tui").rglob("*.py")):
-        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+        # Up to the end of the first statement, and not the whole: to parse all of the program takes seconds.
+        first = re.match(r'"""(?s:.*?)"""\n', path.read_text(encoding="utf-8"))
+        assert first, path
+        assert ast.get_docstring(ast.parse(first[0])), path
 
 
 def test_names_say_what_is_inside() -> None:
