@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from agenteval_tui.analysis.comparison_model import Comparison, Overall, State, Tally, TestChange
+from agenteval_tui.analysis.comparison_model import (
+    Comparison,
+    CriterionChange,
+    Measure,
+    Overall,
+    State,
+    Tally,
+    TestChange,
+)
 
 TESTS = {
     "mcnemar": "McNemar's exact test",
@@ -112,11 +120,28 @@ def score_of(tally: Tally | None) -> str:
     return "–" if tally is None or tally.score is None else f"{tally.score:.2f}"
 
 
+def figures_of(one: TestChange | CriterionChange) -> tuple[str, str]:
+    """What stands on both sides: how often it passed; of what passes as often as before, the scores."""
+    shown = score_of if one.state == "score" else fraction
+    return shown(one.was), shown(one.now)
+
+
+def said_of_figures(one: TestChange | CriterionChange) -> str:
+    """`5/5 → 2/5`, `score 0.67 → 1.00`."""
+    was, now = figures_of(one)
+    return f"{'score ' if one.state == 'score' else ''}{was} → {now}"
+
+
+def measures(one: Overall) -> list[tuple[str, Measure]]:
+    """What was measured of both sides, as means of a run: score, time (ms), tokens, cost ($), as far as known."""
+    known = (("score", one.score), ("time", one.latency_ms), ("tokens", one.tokens), ("cost", one.cost))
+    return [(name, measure) for name, measure in known if measure is not None]
+
+
 def said_of_change(one: TestChange) -> str:
     """`5/5, now 2/5`, and with which certainty."""
-    said = f"{fraction(one.was)}, now {fraction(one.now)}"
-    if one.state == "score":
-        said = f"score {score_of(one.was)}, now {score_of(one.now)}"
+    was, now = figures_of(one)
+    said = f"{'score ' if one.state == 'score' else ''}{was}, now {now}"
     return f"{said} ({test_of(one)}: {p_said(one.p_value)})" if one.p_value is not None else said
 
 

@@ -7,7 +7,9 @@ over repetitions, a paired one over the rows of a dataset). Tests in quarantine 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -120,6 +122,19 @@ def has_regressed(one: TestChange) -> bool:
     return one.p_value is not None and one.p_value <= SIGNIFICANT
 
 
+_known: ContextVar[tuple[str, Against | None] | None] = ContextVar("known_against", default=None)
+
+
+@contextmanager
+def knowing(execution: str, found: Against | None) -> Iterator[None]:
+    """While this lasts, how an execution did against its baseline is known: each of several reports asks anew."""
+    token = _known.set((execution, found))
+    try:
+        yield
+    finally:
+        _known.reset(token)
+
+
 def against_baseline(
     store: Store, execution: ExecutionRow, *, quarantined: Quarantined | None = None, at_ms: int | None = None
 ) -> Against | None:
@@ -127,6 +142,9 @@ def against_baseline(
 
     None of an A/B execution, too: the runs of two agents together say nothing against those of one.
     """
+    known = _known.get()
+    if known is not None and known[0] == execution.id and quarantined is None and at_ms is None:
+        return known[1]
     if execution.options.get("ab") or not any_set(store):
         return None
     side = execution_side(store, execution)

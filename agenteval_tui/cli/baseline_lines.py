@@ -23,7 +23,10 @@ def print_against(out: Output, found: Against) -> None:
     from agenteval_tui.analysis.regressions import said_of_regression
 
     since = moment(found.shown.a.started_ms)
-    out.line("against the baseline", (f" of {since}: ", "dim"), said_of_counts(found.shown))
+    # What to do next stands where there is something to look at, as for causes.
+    changed = found.shown.in_state("regression", "improvement", "score")
+    look = f"  (agenteval compare baseline {found.shown.b.reference[:10]})" if changed else ""
+    out.line("against the baseline", (f" of {since}: ", "dim"), said_of_counts(found.shown), (look, "dim"))
     quarantined = [one for one in found.shown.in_state("regression") if one.quarantine]
     listed: list[tuple[str, TestChange]] = [("✗ regressed: ", one) for one in found.regressed]
     for said, one in listed[:_MOST]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import ORDER
 from agenteval_tui.analysis.comparison_words import (
-    fraction,
+    measures,
     points,
     said_of_counts,
+    said_of_figures,
     said_of_power,
     said_of_rate,
     said_of_test,
-    score_of,
     section,
     version,
 )
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     )
 
 _MOST = 100  # tests of a section
+_SAY: dict[str, Callable[[float], str]] = {
+    "score": lambda value: f"{value:.3f}", "time": duration, "tokens": lambda value: f"{value:,.0f}", "cost": dollars,
+}  # fmt: skip
 _SIGNS: dict[str, tuple[str, Style]] = {
     "regression": ("✗", "bad"),
     "improvement": ("✓", "good"),
@@ -78,15 +81,11 @@ def print_overall(out: Output, one: Overall) -> None:
     for said in (said_of_test(one), said_of_power(one)):
         if said:
             out.line((f"  {said}", "dim"))
-    measured = []
-    for name, measure, shown in (
-        ("score", one.score, lambda value: f"{value:.3f}"),
-        ("time", one.latency_ms, duration),
-        ("tokens", one.tokens, lambda value: f"{value:,.0f}"),
-        ("cost", one.cost, dollars),
-    ):
-        if measure is not None and (abs(measure.difference) > 1e-12 or name == "score"):
-            measured.append(f"{name} {shown(measure.was)} to {shown(measure.now)}")
+    measured = [
+        f"{name} {_SAY[name](measure.was)} to {_SAY[name](measure.now)}"
+        for name, measure in measures(one)
+        if abs(measure.difference) > 1e-12 or name == "score"
+    ]
     if measured:
         out.line((f"  mean of a run: {', '.join(measured)}", "dim"))
     if one.left_out:
@@ -106,13 +105,13 @@ def _section(
 
 def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed | None]) -> None:
     sign, style = _SIGNS[one.state]
-    figures = f"{fraction(one.was)} → {fraction(one.now)}"
-    if one.state == "score":
-        figures = f"score {score_of(one.was)} → {score_of(one.now)}"
     more = [f"{points(one.difference)} points"] if one.difference else []
     more += ["in quarantine"] if one.quarantine else []
     out.line(
-        (f"{sign} ", style), one_line(one.label, 60), f"  {figures}", (f"  {', '.join(more)}" if more else "", "dim")
+        (f"{sign} ", style),
+        one_line(one.label, 60),
+        f"  {said_of_figures(one)}",
+        (f"  {', '.join(more)}" if more else "", "dim"),
     )
     found = attributed.get(one.key)
     if found is not None:
@@ -130,10 +129,7 @@ def _criterion(out: Output, test: TestChange, one: CriterionChange, found: Attri
     if test.state in ("added", "removed"):
         return
     sign, style = _SIGNS[one.state]
-    figures = f"{fraction(one.was)} → {fraction(one.now)}"
-    if one.state == "score":
-        figures = f"score {score_of(one.was)} → {score_of(one.now)}"
-    parts = [f"criterion {one.state}"] if one.state in ("added", "removed") else [figures]
+    parts = [f"criterion {one.state}" if one.state in ("added", "removed") else said_of_figures(one)]
     if one.edited:
         parts.append(f"config changed {version(one.versions_was[-1])} → {version(one.versions_now[-1])}")
     mine = found.by_criterion.get(one.name) if found is not None else None

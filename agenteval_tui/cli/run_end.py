@@ -116,9 +116,12 @@ def report(
 
     The baseline is set last: whatever is written before is against the one that was.
     """
-    reports.write(invocation, store, done.execution)
-    if os.environ.get("GITHUB_ACTIONS"):
-        tell_github(invocation, store, done.execution, done.against)
+    from agenteval_tui.analysis.regressions import knowing
+
+    with knowing(done.execution.id, done.against):
+        reports.write(invocation, store, done.execution)
+        if os.environ.get("GITHUB_ACTIONS"):
+            tell_github(invocation, store, done.execution, done.against)
     if baseline is None or not baseline.first:
         return done.code(gate)
     # stdout may be one JSON document.

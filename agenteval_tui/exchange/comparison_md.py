@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_words import (
-    fraction,
+    figures_of,
+    measures,
     points,
     said_of_counts,
     said_of_power,
     said_of_rate,
     said_of_test,
-    score_of,
     section,
     share,
 )
@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.comparison_model import Comparison, Measure, Overall, State, TestChange, TestKey
 
 MOST = 50
+_ROWS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "score": ("Score", lambda value: f"{value:.3f}"),
+    "time": ("Latency (mean)", seconds),
+    "tokens": ("Tokens/run (mean)", lambda value: f"{value:,.0f}"),
+    "cost": ("Cost/run (mean)", dollars),
+}
 _SHOWN: tuple[State, ...] = ("regression", "improvement", "score", "undecided", "added", "removed")
 
 
@@ -60,14 +66,10 @@ def figures_table(one: Overall) -> list[str]:
         lines.append(
             f"| Pass rate | {share(one.rate.was)} | {share(one.rate.now)} | {points(one.rate.difference)} points |"
         )
-    if one.score is not None:
-        lines.append(f"| Score | {one.score.was:.3f} | {one.score.now:.3f} | {one.score.difference:+.3f} |")
-    if one.latency_ms is not None:
-        lines.append(_row("Latency (mean)", one.latency_ms, seconds(one.latency_ms.was), seconds(one.latency_ms.now)))
-    if one.tokens is not None:
-        lines.append(_row("Tokens/run (mean)", one.tokens, f"{one.tokens.was:,.0f}", f"{one.tokens.now:,.0f}"))
-    if one.cost is not None:
-        lines.append(_row("Cost/run (mean)", one.cost, dollars(one.cost.was), dollars(one.cost.now)))
+    for name, measure in measures(one):
+        label, say = _ROWS[name]
+        change = f"{measure.difference:+.3f}" if name == "score" else _relative(measure)
+        lines.append(f"| {label} | {say(measure.was)} | {say(measure.now)} | {change} |")
     return lines
 
 
@@ -84,16 +86,13 @@ def tests_table(listed: Iterable[TestChange], attributed: Mapping[TestKey, Attri
 
 def change_row(one: TestChange, found: Attributed | None) -> tuple[str, str, str, str, str]:
     """A test that changed: its name, was, now, who changed it, where it parts; as people read them, not escaped."""
-    was, now = (
-        (score_of(one.was), score_of(one.now)) if one.state == "score" else (fraction(one.was), fraction(one.now))
-    )
+    was, now = figures_of(one)
     who = "in quarantine" if one.quarantine else (found.who if found is not None else "")
     return one.label, was, now, who, found.divergence if found is not None else ""
 
 
-def _row(name: str, measure: Measure, was: str, now: str) -> str:
-    change = f"{100 * measure.difference / measure.was:+.0f} %" if measure.was else ("new" if measure.now else "0 %")
-    return f"| {name} | {was} | {now} | {change} |"
+def _relative(measure: Measure) -> str:
+    return f"{100 * measure.difference / measure.was:+.0f} %" if measure.was else ("new" if measure.now else "0 %")
 
 
 def _text(text: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from compared import NEW, NOON, OLD, Planned, answered, keep, text, two_executions
 
-from agenteval_tui.analysis.regressions import Against, Gates, against_baseline
+from agenteval_tui.analysis.regressions import Against, Gates, against_baseline, knowing
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.quarantines import Quarantine, active, put
 from agenteval_tui.history.store import Store
@@ -67,6 +67,17 @@ def test_a_test_that_always_passed_regresses_and_a_flaky_one_beyond_chance_only(
     set_baseline(store, NEW)
     assert against_baseline(store, store.execution(NEW)) is None
     assert against_baseline(store, store.execution(OLD)) is None
+
+
+def test_what_is_known_is_not_computed_again(store: Store) -> None:
+    keep(store, OLD, [Planned("always", [YES] * 5, [RIGHT])])
+    set_baseline(store, OLD, who="ada")
+    keep(store, NEW, [Planned("always", [YES] * 5, [RIGHT])])
+    new = store.execution(NEW)
+    with knowing(NEW, None):
+        assert against_baseline(store, new) is None
+        assert against_baseline(store, new, quarantined=active(store)) is not None, "another question"
+    assert against_baseline(store, new) is not None
 
 
 def test_errors_are_no_regressions(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.comparison_model import (
@@ -14,7 +14,9 @@ from agenteval_tui.analysis.comparison_model import (
     Tally,
 )
 from agenteval_tui.analysis.comparison_words import (
+    figures_of,
     fraction,
+    measures,
     p_said,
     points,
     said_of_rate,
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
 _TO = "→" if UNICODE else "->"
 _LABEL = 11
 _TWO_COLUMNS = 100
+_SAY: dict[str, Callable[[float], str]] = {
+    "score": lambda value: f"{value:.2f}", "time": duration, "tokens": lambda value: f"{value:,.0f}", "cost": cost,
+}  # fmt: skip
 _HINTS = {
     "regression": ("failed", glyph("failed")),
     "improvement": ("passed", glyph("passed")),
@@ -96,21 +101,14 @@ def _sides(found: Comparison, width: int) -> Line:
 
 
 def _measured(found: Comparison) -> list[str]:
-    one = found.overall
-    said = []
-    for name, measure, shown in (
-        ("time", one.latency_ms, duration),
-        ("tokens", one.tokens, lambda value: f"{value:,.0f}"),
-        ("cost", one.cost, cost),
-        ("score", one.score, lambda value: f"{value:.2f}"),
-    ):
-        if measure is not None and (measure.was or measure.now) and (text := _moved(measure, shown)):
-            said.append(f"{name} {text}")
-    return said
+    return [
+        f"{name} {_moved(measure, _SAY[name])}"
+        for name, measure in sorted(measures(found.overall), key=lambda pair: pair[0] == "score")
+        if measure.was or measure.now
+    ]
 
 
-def _moved(measure: Measure, shown: object) -> str:
-    assert callable(shown)
+def _moved(measure: Measure, shown: Callable[[float], str]) -> str:
     was, now = shown(measure.was) or "0", shown(measure.now) or "0"
     if was == now:
         return f"{now}"
@@ -229,7 +227,7 @@ def _who(row: CompareRow, attributed: Attributed | None, width: int, *, waiting:
 
 def _criterion(one: CriterionChange, width: int, *, chosen: bool) -> list[Line]:
     style, sign = _HINTS.get(one.state, ("", "±" if one.state == "score" and UNICODE else " "))
-    figures = [(score_of if one.state == "score" else fraction)(tally) for tally in (one.was, one.now)]
+    figures = figures_of(one)
     end: tuple[Cell, ...] = ((right(figures[0], 7), "dim"), (right(figures[1], 7), style))
     room = max(width - 2 - width_of(end), 4)
     lines: list[Line] = [((sign, style), (" ", ""), (left(one_line(one.name), room), "bold" if chosen else ""), *end)]

@@ -186,7 +186,7 @@ class RunRows(PagedRows["RunRow"]):
         if agent:
             end += [("  ", ""), (left(one_line(row.agent), agent), "dim")]
         if began:
-            end.append((right(_began(row.started_ms, width), began), "dim"))
+            end.append((right(_began(row.started_ms, width) if row.started_ms else "", began), "dim"))
         if spent:
             end.append((right(duration(row.duration_ms), spent), "dim"))
         return spread(start, (*end, (" ", "")), width)
