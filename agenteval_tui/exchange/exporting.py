@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.finite import finite
 from agenteval_tui.exchange.otel_export import otlp_of
 from agenteval_tui.exchange.results_json import iso
+from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import to_json, to_openai_messages
@@ -65,8 +67,9 @@ def chat_messages(transcript: Transcript) -> list[dict[str, Any]]:
 def _about(run: StoredRun) -> dict[str, Any]:
     row = run.row
     about: dict[str, Any] = {"test_id": row.test_id, "name": row.test_name, "repetition": row.repetition}
-    if row.variation:
-        about["variation"] = row.variation
+    for key, value in (("variation", row.variation), ("agent", row.agent)):
+        if value:
+            about[key] = value
     if row.variables:
         about["variables"] = dict(row.variables)
     if row.started_ms is not None:
@@ -99,13 +102,17 @@ def _openai(runs: Iterable[StoredRun]) -> Iterator[str]:
                 "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
                 "cost": usage.cost,
             }
+        if transcript.error is not None:
+            said["error"] = {"kind": transcript.error.kind, "message": transcript.error.message}
         said["outcome"] = run.row.status
         yield _line(said) + "\n"
 
 
 def _agenteval(runs: Iterable[StoredRun]) -> Iterator[str]:
     for run in runs:
-        yield _line({**to_json(run.transcript), **_about(run), "outcome": run.row.status}) + "\n"
+        results = [result_to_json(one) for one in run.results]
+        more = {"outcome": run.row.status, **({"results": results} if results else {})}
+        yield _line({**to_json(run.transcript), **_about(run), **more}) + "\n"
 
 
 def _otel(runs: Iterable[StoredRun]) -> Iterator[str]:
@@ -139,8 +146,11 @@ def _tau_result(run: StoredRun) -> dict[str, Any]:
 
 
 def _tau2_bench(runs: Iterable[StoredRun]) -> Iterator[str]:
-    yield '{"info": {}, "tasks": [], "simulations": '
-    yield from _listed(_tau2_simulation(run) for run in runs)
+    rest = iter(runs)
+    first = next(rest, None)
+    agent = {"agent_info": {"llm": first.row.agent}} if first is not None and first.row.agent else {}
+    yield f'{{"info": {_line(agent)}, "tasks": [], "simulations": '
+    yield from _listed(_tau2_simulation(run) for run in chain([] if first is None else [first], rest))
     yield "}\n"
 
 
@@ -157,14 +167,22 @@ def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
             made |= {"id": message.get("tool_call_id"), "error": message.get("is_error", False)}
         messages.append(made)
     transcript = run.transcript
+    usage = transcript.usage
+    if usage.input_tokens is not None or usage.output_tokens is not None:
+        # Of the whole run, where readers add up: in the last of the agent's messages.
+        last = next((one for one in reversed(messages) if one["role"] == "assistant"), None)
+        if last is not None:
+            last["usage"] = {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens}
+    started = None if run.row.started_ms is None else iso(run.row.started_ms)
     return {
         "id": run.row.id,
         "task_id": run.row.test_id,
         "trial": run.row.repetition - 1,
+        "start_time": started,
         "duration": None if transcript.timing.total_ms is None else transcript.timing.total_ms / 1000,
         "termination_reason": "agent_error" if transcript.error is not None else transcript.finish_reason,
         "agent_cost": transcript.usage.cost,
-        "reward_info": {"reward": _reward(run)},
+        "reward_info": None if (reward := _reward(run)) is None else {"reward": reward},
         "messages": messages,
     }
 

@@ -244,7 +244,7 @@ def _ended(run_id: str, one: Recording) -> RunEnded:
         run_id=run_id,
         status=status,
         score=score,
-        started_ms=None if one.started_ms is None or not 0 < one.started_ms < _YEAR_9999 else int(one.started_ms),
+        started_ms=None if one.started_ms is None or not 0 < one.started_ms < _YEAR_9999 else round(one.started_ms),
         duration_ms=one.transcript.timing.total_ms,
         attempts=1,
         transcript=one.transcript,

@@ -12,10 +12,11 @@ from typing import Any
 from agenteval_tui.exchange.foreign_usage import moment_ms, usage_from
 from agenteval_tui.exchange.json_stream import Broken, Item
 from agenteval_tui.exchange.message_dialects import is_message, transcript_of
+from agenteval_tui.exchange.own_results import results_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import from_json
-from agenteval_tui.transcripts.model import Transcript, Usage
+from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 NAME = "openai"
 LOOKS_LIKE = (
@@ -100,18 +101,22 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
     about = value if isinstance(value, Mapping) else {}
     try:
         transcript = _transcript(value)
+        results = results_of(about.get("results"), transcript) if "version" in about else ()
     except AgentevalError as error:
         return Skipped(error.what, line)
     if not any(message.role == "assistant" for message in transcript.messages) and transcript.error is None:
         return Skipped("the agent says nothing in it (no message with the role `assistant`)", line)
     name = _name_of(about) or f"conversation {number}"
+    told = about.get("name")
     return Recording(
         test_id=as_id(name),
-        test_name=name,
+        test_name=told.strip()[:500] if isinstance(told, str) and told.strip() else name,
         transcript=transcript,
         repetition=as_repetition(about.get("repetition")),
         prompt=first_user_text(transcript),
-        agent=transcript.model,
+        agent=_text(about.get("agent")) or transcript.model,
+        variation=_text(about.get("variation")),
+        results=results,
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
         started_ms=_began(value, about),
     )
@@ -140,7 +145,22 @@ def _transcript(value: Any) -> Transcript:
         model=model if isinstance(model, str) and model else transcript.model,
         finish_reason=finish if isinstance(finish, str) and finish else transcript.finish_reason,
         usage=transcript.usage if usage == Usage() else usage,
+        error=_error(value),
     )
+
+
+def _text(given: Any) -> str:
+    return given[:500] if isinstance(given, str) else ""
+
+
+def _error(about: Mapping[str, Any]) -> RunError | None:
+    """Why the agent did not finish, as a text or an object with a `message` beside the messages."""
+    given = about.get("error")
+    said = given.get("message") if isinstance(given, Mapping) else given
+    if not isinstance(said, str) or not said.strip():
+        return None
+    kind = given.get("kind") if isinstance(given, Mapping) else None
+    return RunError(kind if isinstance(kind, str) and kind else "recorded", said.strip()[:2000])
 
 
 def _name_of(about: Mapping[str, Any]) -> str:

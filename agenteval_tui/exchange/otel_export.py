@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.exchange.finite import finite
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
 
@@ -79,6 +80,7 @@ def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
         "agenteval.run.variation": row.variation or None,
         "agenteval.test.id": row.test_id,
         "agenteval.test.name": row.test_name,
+        "agenteval.test.variables": _text(finite(dict(row.variables))) if row.variables else None,
     }
 
 

@@ -21,6 +21,7 @@ SOURCE = "otel"
 _TOOL, _AGENTS = "execute_tool", ("invoke_agent", "create_agent", "invoke_workflow")
 _INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
 _INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
+_COST = ("operation.cost", "gen_ai.usage.cost")
 _MOST = 10_000  # messages of the older, indexed form
 
 
@@ -46,11 +47,21 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         transcript=_measured(transcript, spans, models or [top], tools, top),
         repetition=as_repetition(about.get("agenteval.run.repetition")),
         prompt=first_user_text(transcript),
+        variables=_variables(about.get("agenteval.test.variables")),
         agent=agent or transcript.model,
         variation=plain_text(about.get("agenteval.run.variation")),
         results=tuple(_evaluation(one) for span in spans for one in span["evaluations"]),
         started_ms=spans[0]["start"],
     )
+
+
+def _variables(given: Any) -> dict[str, Any]:
+    """A test's variables, as we write them into a trace."""
+    try:
+        found = json.loads(given) if isinstance(given, str) else None
+    except (ValueError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def _operation(span: Mapping[str, Any]) -> str:
@@ -154,7 +165,7 @@ def _messages(one: Mapping[str, Any]) -> list[dict[str, Any]]:
     if calls:
         made["tool_calls"] = calls
     if role == "tool" and answers and not texts:
-        return answers
+        return [{**answer, "name": made["name"]} if "name" in made else answer for answer in answers]
     return [*answers, made] if texts or calls or thoughts or not answers else answers
 
 
@@ -196,12 +207,12 @@ def _measured(
     by_id = {plain_text(one["attributes"].get("gen_ai.tool.call.id")): one for one in tools}
     calls = [_timed(call, by_id.get(call.id), base) for call in transcript.tool_calls]
     steps = tuple(
-        Step(one["name"], one["start"] - base, one["end"] - one["start"])
-        for one in (*models, *tools)
-        if base is not None and one["start"] is not None and one["end"] is not None
+        Step(_step_name(one), one["start"] - base, one["end"] - one["start"])
+        for one in sorted((one for one in (*models, *tools) if one["start"] is not None), key=lambda one: one["start"])
+        if base is not None and one["end"] is not None and (one["end"] > one["start"] or one is not top)
     )
     last = models[-1]["attributes"]
-    reasons = last.get("gen_ai.response.finish_reasons")
+    reasons = last.get("gen_ai.response.finish_reasons") or top["attributes"].get("gen_ai.response.finish_reasons")
     usage = Usage()
     for one in models:
         usage = added(usage, _usage(one["attributes"]))
@@ -213,7 +224,7 @@ def _measured(
         tool_calls=tuple(calls),
         timing=Timing(
             first_token_ms=None if first is None else first * 1000,
-            total_ms=None if base is None or ended is None else max(0.0, ended - base),
+            total_ms=None if base is None or ended is None or ended <= base else ended - base,
             steps=steps,
         ),
         usage=usage,
@@ -221,6 +232,11 @@ def _measured(
         finish_reason=plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "",
         error=_error(top) if top["failed"] else None,
     )
+
+
+def _step_name(span: Mapping[str, Any]) -> str:
+    """A tool by its name; the conventions call its span `execute_tool NAME`."""
+    return plain_text(span["attributes"].get("gen_ai.tool.name")) or str(span["name"])
 
 
 def _timed(call: ToolCall, span: Mapping[str, Any] | None, base: float | None) -> ToolCall:
@@ -235,7 +251,7 @@ def _timed(call: ToolCall, span: Mapping[str, Any] | None, base: float | None) -
         result=result,
         status="error" if span["failed"] else "ok" if result is not None else call.status,
         started_ms=None if started is None or base is None else started - base,
-        duration_ms=None if started is None or ended is None else ended - started,
+        duration_ms=None if started is None or ended is None or ended <= started else ended - started,
     )
 
 
@@ -249,7 +265,7 @@ def _usage(about: Mapping[str, Any]) -> Usage:
         whole("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "gen_ai.aggregated_usage.output_tokens"),
         whole("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens"),
         whole("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
-        number(about.get("operation.cost") or about.get("gen_ai.usage.cost")),
+        next((cost for key in _COST if (cost := number(about.get(key))) is not None), None),
     )
 
 

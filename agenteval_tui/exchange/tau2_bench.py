@@ -90,7 +90,7 @@ def _recording(value: Any, tasks: Mapping[str, Mapping[str, Any]], agent: str) -
         prompt=first_user_text(transcript),
         agent=agent,
         variables=_variables(task),
-        results=() if transcript.error is not None else (_verdict(value.get("reward_info")),),
+        results=() if transcript.error is not None or not _rewarded(value) else (_verdict(value["reward_info"]),),
         started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
     )
 
@@ -100,6 +100,11 @@ def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
     actions = wanted.get("actions") if isinstance(wanted, Mapping) else None
     given = {"expected_actions": actions, "user_scenario": task.get("user_scenario")}
     return {key: value for key, value in given.items() if value is not None}
+
+
+def _rewarded(simulation: Mapping[str, Any]) -> bool:
+    """Whether a reward was given, whatever it is: without one nobody looked at the run yet."""
+    return simulation.get("reward_info") is not None
 
 
 def _verdict(info: Any) -> CriterionResult:

@@ -20,10 +20,11 @@ from agenteval_tui.exchange.otel_run import recording_of
 from agenteval_tui.exchange.otel_spans import _span
 from agenteval_tui.exchange.recorded import Recording
 from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_json, from_openai_messages
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import Timing, Transcript
 
 ARGUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(max_size=6),
@@ -151,6 +152,52 @@ def test_what_is_exported_can_be_imported(store: Store, tmp_path: Path, name: st
         if name not in ("tau-bench", "tau2-bench"):
             assert [m.reasoning for m in back.messages] == [m.reasoning for m in sent.messages]
             assert (back.model, back.usage.input_tokens) == ("m", 3)
+
+
+KEPT = (
+    "test_id",
+    "test_name",
+    "variation",
+    "repetition",
+    "agent",
+    "status",
+    "score",
+    "started_ms",
+    "duration_ms",
+    "variables",
+)
+
+
+def test_our_own_form_keeps_everything_and_believes_nothing(store: Store, tmp_path: Path) -> None:
+    chat = from_openai_messages(CHAT)
+    chat = replace(chat, timing=Timing(total_ms=5.0), error=None, log="said so")
+    spans = (Span("message", 3, 0, 4), Span("message", 99), Span("tool", 1))
+    evidence = Evidence("contains", True, "there", "Kalt", "Kalt.", spans)
+    metric = MetricResult("text", "TextMatch", Outcome.PASSED, 1.0, evidence=(evidence,))
+    result = CriterionResult("Cold", Outcome.PASSED, 1.0, value="Kalt.", metrics=(metric,), criterion_hash="abc")
+    row = replace(row_of(chat), variation="v", variables={"city": "Oslo"})
+    (line,) = EXPORTERS["agenteval"].pieces([StoredRun(row, chat, (result,))])
+    (tmp_path / "own.jsonl").write_text(line, "utf-8")
+    (back,) = store.runs_of_execution(import_file(tmp_path / "own.jsonl", store).execution_id)
+    assert [getattr(back, name) for name in KEPT] == [getattr(row, name) for name in KEPT]
+    transcript = store.transcript(back.id)
+    assert core(transcript) == core(replace(chat, tool_calls=transcript.tool_calls))
+    (found,) = store.results(back.id)
+    # A place that is not in the transcript is no place.
+    kept = replace(evidence, spans=(spans[0], spans[2]))
+    assert found == replace(result, metrics=(replace(metric, evidence=(kept,)),))
+    for number, odd in enumerate((5, [5], [{}], [{"criterion": "x", "outcome": "great"}])):
+        (tmp_path / "odd.jsonl").write_text(
+            line + json.dumps({**json.loads(line), "results": odd, "n": number}), "utf-8"
+        )
+        report = import_file(tmp_path / "odd.jsonl", store)
+        assert (report.added, report.skipped[0][0]) == (1, "its `results` are none of this program's")
+    text = json.dumps(
+        {**json.loads(line), "results": [{"criterion": 1, "outcome": "failed", "score": "x", "weight": -1}]}
+    )
+    (tmp_path / "odd.jsonl").write_text(text, "utf-8")
+    (back,) = store.runs_of_execution(import_file(tmp_path / "odd.jsonl", store).execution_id)
+    assert (back.status, store.results(back.id)[0].weight) == ("failed", 1.0)
 
 
 def test_export_asks_before_it_writes_over_a_file(command: Any, tmp_path: Path) -> None:
