@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from failing import make
+from pictures import Pictures, pictures
 from shop import app_on, settle, text_of
 from textual.pilot import Pilot
 
@@ -22,8 +22,9 @@ from agenteval_tui.tui.screens.label import LabelScreen
 from agenteval_tui.tui.screens.review import ReviewScreen
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
+__all__ = ["pictures"]  # a fixture
+
 NOON = 1_795_262_400_000  # 2026-11-21 12:00 UTC
-SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
 
 
 @pytest.fixture
@@ -179,20 +180,15 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"agenteval_tui.tui.screens.{module}.now_ms", lambda: NOON + 120_000)
 
 
-@SIZES
-@pytest.mark.parametrize("name", ["causes", "review"])
-def test_what_they_look_like(
-    snap_compare: Any, failed: tuple[Path, Path], still: None, size: tuple[int, int], name: str
-) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await settle(pilot)
-        await press(pilot, "9" if name == "causes" else "0")
-
+async def test_what_they_look_like(pictures: Pictures, failed: tuple[Path, Path], still: None) -> None:
     with Store.open(failed[1]) as store:
         (gone,) = [one for one in _signatures(store) if "timeout" in one]
         context = triage.Context(failed=2, runs=6, tests=(("/suites/shop.suite.yaml", "refund"),))
         triage.decide(store, triage.Decision(gone, "ignore", "the server is slow", "kim", NOON + 60_000, None, context))
-    assert snap_compare(app_on(*failed), terminal_size=size, run_before=before)
+    async with pictures.of(app_on(*failed)) as pilot:
+        for name, key in (("causes", "9"), ("review", "0")):
+            await press(pilot, key)
+            await pictures.take(f"test_what_they_look_like[{name}-{{size}}]")
 
 
 def _signatures(store: Store) -> list[str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attacks import ATTACKS
 from compared import BEFORE, NEW, NOON, OLD, Planned, answered, keep, text, two_executions, write_suite
+from pictures import SIZES, Pictures, pictures, resized
 from shop import app_on, settle, text_of
-from test_snapshots import SIZES, look, still
+from test_snapshots import still
 from textual.pilot import Pilot
 
 from agenteval_tui.analysis.attribution import attribute
@@ -31,7 +31,7 @@ from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.question import QuestionScreen
 from agenteval_tui.tui.screens.versions import VersionsScreen
 
-__all__ = ["still"]  # a fixture
+__all__ = ["pictures", "still"]  # fixtures
 
 pytestmark = pytest.mark.xdist_group("snapshots")
 
@@ -185,16 +185,12 @@ def test_rows_fit_and_foreign_text_is_harmless(tmp_path: Path) -> None:
             assert plain(line) == displayable(plain(line)), "nothing raw"
 
 
-@SIZES
-def test_compare(snap_compare: Any, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await press(pilot, "6", "j", "j")
-
-    look(snap_compare, recorded, size, before)
-
-
-def test_versions_at_80x24(snap_compare: Any, recorded: tuple[Path, Path]) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await press(pilot, "6", "j", "j", "j", "j", "j", "v", "j")
-
-    look(snap_compare, recorded, (80, 24), before)
+async def test_pictures(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
+    async with pictures.of(app_on(*recorded)) as pilot:
+        for size in SIZES:
+            await resized(pilot, size)
+            await press(pilot, "6", "g", "j", "j", "j")
+            await pictures.take("test_compare[{size}]", size)
+            await press(pilot, "j", "j", "j", "v", "j")
+            await pictures.take("test_versions_at_{size}", size)
+            await press(pilot, "escape", "1")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pictures import LARGE, SMALL, Pictures, pictures, resized
 from shop import app_on, settle
-from textual.pilot import Pilot
 from trend_made import NOON, SHOP, filled
 
 from agenteval_tui.history import quarantines
@@ -22,8 +22,9 @@ from agenteval_tui.tui.screens.trends import TrendsScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
+__all__ = ["pictures"]  # a fixture
+
 NOW = NOON + 3_600_000
-SIZES = pytest.mark.parametrize("size", [(80, 24), (140, 45)], ids=["80x24", "140x45"])
 
 
 def rates(*values: float | None, mark: str = "o") -> Curve:
@@ -207,17 +208,15 @@ async def test_where_nothing_ran_it_says_what_to_do(tmp_path: Path) -> None:
 # Pictures
 
 
-def look(snap_compare: Any, made: Path, size: tuple[int, int], *keys: str) -> None:
-    async def before(pilot: Pilot[int]) -> None:
-        await settle(pilot)
-        for key in ("7", *keys):
+@pytest.mark.xdist_group("snapshots")
+async def test_picture(pictures: Pictures, made: Path) -> None:
+    async with pictures.of(app_on(made.parent, made)) as pilot:
+        for key in ("7", "tab"):
             await pilot.press(key)
             await settle(pilot)
-
-    assert snap_compare(app_on(made.parent, made), terminal_size=size, run_before=before)
-
-
-@pytest.mark.xdist_group("snapshots")
-@SIZES
-def test_picture(snap_compare: Any, made: Path, size: tuple[int, int]) -> None:
-    look(snap_compare, made, size, *(("tab",) if size[0] == 80 else ("s", "h", "h")))
+        await pictures.take("test_picture[{size}]", SMALL)
+        await resized(pilot, LARGE)
+        for key in ("shift+tab", "s", "h", "h"):
+            await pilot.press(key)
+            await settle(pilot)
+        await pictures.take("test_picture[{size}]", LARGE)
