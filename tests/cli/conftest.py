@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,16 @@ from agenteval_tui.exchange.schemas import schema
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@cache
+def validator(schema_name: str) -> Any:
+    """What checks documents against that schema, which is one."""
+    from jsonschema import Draft202012Validator
+
+    wanted = schema(schema_name)
+    Draft202012Validator.check_schema(wanted)
+    return Draft202012Validator(wanted, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
 @dataclass
 class Result:
     code: int
@@ -28,12 +39,8 @@ class Result:
 
     def json(self, schema_name: str) -> Any:
         """The one document on stdout, checked against its schema."""
-        from jsonschema import Draft202012Validator
-
         value = json.loads(self.out)
-        wanted = schema(schema_name)
-        Draft202012Validator.check_schema(wanted)
-        Draft202012Validator(wanted, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(value)
+        validator(schema_name).validate(value)
         return value
 
 

@@ -97,7 +97,6 @@ def test_versions_of_a_criterion(cli: Any, compared: Path) -> None:
 
 
 def test_gates_against_the_baseline(cli: Any, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    suite.write_text(suite.read_text("utf-8").replace("version: v1", "version: v1, pace: 0"), "utf-8")
     good = ("run", suite, "--test", "good")
     refused = cli(*good, "--no-regressions")
     assert refused.code == 2
