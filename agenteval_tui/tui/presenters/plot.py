@@ -145,7 +145,10 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
         row = row_of(plot.limit)
         for column in range(room):
             canvas.put(row, column, _LIMIT, LIMIT, "failed")
-        for column, char in enumerate(plot.limit_words[:room]):
+        # Behind the newest mark where there is room: no mark is to lie on the words.
+        words = plot.limit_words[:room]
+        start = room - len(words) if shown * step + len(words) <= room else 0
+        for column, char in enumerate(words, start):
             canvas.put(row, column, _LINE, char, "failed")
     for curve in reversed(plot.curves):
         _draw_curve(canvas, curve, first, shown, step, row_of, fine_of)
