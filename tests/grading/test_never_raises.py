@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -20,11 +22,10 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
 from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, ScalarType, Type, UnionType
 
-_json = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
+_leaf = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=8)
+_json: st.SearchStrategy[Any] = _leaf
+for _ in range(3):  # `st.recursive` costs twice as much
+    _json = _leaf | st.lists(_json, max_size=3) | st.dictionaries(st.text(max_size=5), _json, max_size=3)
 _cost = st.floats(0, 1) | st.just(float("nan"))
 _words = st.text(max_size=30) | _json.map(json.dumps) | st.just('x\n```json\n{"a": {"b": [1]}}\n```')
 _words |= (
@@ -188,15 +189,26 @@ def of_any_prototype(draw: st.DrawFn) -> tuple[str, Any]:
     return name, draw(st.just({}) | _prototypes[name])
 
 
+def batched(names: list[str], size: int) -> Iterator[tuple[str, ...]]:
+    """The names, so many at a time."""
+    rest = iter(names)
+    while some := tuple(islice(rest, size)):
+        yield some
+
+
 def test_all_that_is_registered_is_tried() -> None:
-    assert set(_metrics) == set(metric_names())
+    assert {name for group in _GROUPS for name in group} == set(metric_names())
 
 
-@pytest.mark.parametrize("metric", sorted(_metrics))
-@settings(max_examples=25, deadline=None)
+# Some at once: most of the time is taken to make up a transcript. Each is tried with configs of all metrics of a group.
+_GROUPS = list(batched(sorted(_metrics), 4))
+
+
+@pytest.mark.parametrize("group", _GROUPS, ids="-".join)
+@settings(max_examples=40, deadline=None)
 @given(transcripts(), of_any_prototype(), st.data(), st.booleans(), _json, _needle)
 def test_no_metric_raises(
-    metric: str,
+    group: tuple[str, ...],
     transcript: Transcript,
     prototype: tuple[str, Any],
     data: st.DataObject,
@@ -205,22 +217,23 @@ def test_no_metric_raises(
     expected: str,
 ) -> None:
     name, own = prototype
-    config = {**own, "metrics": [data.draw(_metrics[metric])]}
-    spec = CriterionSpec("it", name, config, expected_value=expected, negate=negate)
-    checker = Checker(spec)
-    result = checker.check(transcript, {"x": x})
-    sound(result, transcript)
-    # Whatever broke says it in its own words.
-    assert " broke: " not in result.reason, result.reason
-    quick = checker.check(transcript, {"x": x}, explain=False)
-    assert (quick.outcome, quick.score) == (result.outcome, result.score)
-    plain = Checker(CriterionSpec("it", name, config, expected_value=expected)).check(transcript, {"x": x})
-    assert (plain.outcome is Outcome.ERROR) == (result.outcome is Outcome.ERROR)
-    assert render_text(explain([result]))
-    checker.diagnostics  # noqa: B018
+    for metric in group:
+        config = {**own, "metrics": [data.draw(_metrics[metric], metric)]}
+        spec = CriterionSpec("it", name, config, expected_value=expected, negate=negate)
+        checker = Checker(spec)
+        result = checker.check(transcript, {"x": x})
+        sound(result, transcript)
+        # Whatever broke says it in its own words.
+        assert " broke: " not in result.reason, result.reason
+        quick = checker.check(transcript, {"x": x}, explain=False)
+        assert (quick.outcome, quick.score) == (result.outcome, result.score)
+        plain = Checker(CriterionSpec("it", name, config, expected_value=expected)).check(transcript, {"x": x})
+        assert (plain.outcome is Outcome.ERROR) == (result.outcome is Outcome.ERROR)
+        assert render_text(explain([result]))
+        checker.diagnostics  # noqa: B018
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(transcripts(), _broken, st.sampled_from(["TextResponse", "ToolResponse"]), st.booleans(), _json)
 def test_grading_never_raises(transcript: Transcript, config: Any, prototype: str, negate: bool, x: Any) -> None:
     spec = CriterionSpec("it", prototype, config, negate=negate)
@@ -240,7 +253,7 @@ def test_grading_never_raises(transcript: Transcript, config: Any, prototype: st
     checker.diagnostics  # noqa: B018
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(transcripts(), _config)
 def test_results_survive_json(transcript: Transcript, config: Any) -> None:
     result = Checker(CriterionSpec("it", "TextResponse", config)).check(transcript, {"x": "a"})
