@@ -60,7 +60,9 @@ def print_comparison(
     print_overall(out, found.overall)
     for note in found.notes:
         out.line(("note: ", "warn"), one_line(note, 400))
-    out.line(said_of_counts(found))
+    states = found.counts()
+    if len(states) != 1 or ("same" in states and not everything):
+        out.line(said_of_counts(found))  # of a single section its head says the same
     for state in ORDER:
         listed = found.in_state(state)
         if listed and (state != "same" or everything):

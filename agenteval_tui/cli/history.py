@@ -52,7 +52,7 @@ def command(
         else:
             executions = store.execution_rows(shown)
             data = [_execution_data(row) for row in executions]
-            times = [moment(row.started_ms) for row in executions]
+            times = [(moment(row.started_ms), _took(row)) for row in executions]
     if as_json:
         invocation.out.json(data)
         return 0
@@ -64,7 +64,7 @@ def command(
         if runs:
             _print_run(invocation.out, one)
         else:
-            _print_execution(invocation.out, one, times[number])
+            _print_execution(invocation.out, one, *times[number])
     if len(ids) > limit:
         what = "run" if runs else "execution"
         invocation.out.line((f"{len(data)} of {plural(len(ids), what)}; --limit shows more", "dim"))
@@ -106,7 +106,15 @@ def _run_data(row: Any) -> dict[str, Any]:
     }
 
 
-def _print_execution(out: Output, one: dict[str, Any], started: str) -> None:
+def _took(row: Any) -> str:
+    """How long it took in all, and on which cluster: `  in 12.4 s on tcp://cluster:8786`."""
+    took = row.finished_ms - row.started_ms if row.finished_ms else 0
+    said = f"  in {duration(took)}" if took > 0 else ""
+    where = one_line(str(row.options.get("scheduler") or ""), 60)
+    return f"{said}  on {where}" if where else said
+
+
+def _print_execution(out: Output, one: dict[str, Any], started: str, took: str) -> None:
     # Of an import nothing was graded; of a run the rest was not needed.
     skipped = "not graded" if one["kind"] == "import" else "skipped"
     words = (("failed", "failed"), ("errors", "in error"), ("needs_review", "to review"), ("cancelled", "cancelled"))
@@ -120,6 +128,7 @@ def _print_execution(out: Output, one: dict[str, Any], started: str) -> None:
         f"  {started}  {one_line(one['title'], 48):<48}  ",
         (", ".join(ends), "bad" if bad else "good"),
         f" of {one['runs']}",
+        (took, "dim"),
         (status, "warn"),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,9 @@ def test_history(cli, suite: Path) -> None:
     cli("run", suite, "--test", "good")
     newest, oldest = cli("history", "--json").json("history")
     assert (newest["runs"], oldest["runs"]) == (1, 2)
-    assert len(cli("history", "--limit", "1").out.splitlines()) == 2  # one, and how many there are
+    shown = cli("history", "--limit", "1").out.splitlines()
+    assert len(shown) == 2  # one, and how many there are
+    assert re.search(r" of 1  in \d[\d.:]* m?s$", shown[0]), "how long it took in all"
     runs = cli("history", "--runs", "--json").json("history-runs")
     assert len(runs) == 3
     failed = cli("history", "--runs", "--outcome", "failed", "--json").json("history-runs")

@@ -29,6 +29,8 @@ WORDS: dict[Shown, str] = {
 MOST = 5
 """Groups that are drawn at a time: those around the cursor of the list below, which has all of them."""
 
+LEAST_NAME = 6  # cells of a group's name over the drawing
+
 _SAY: dict[Shown, Callable[[float], str]] = {
     "rate": lambda value: f"{value * 100:.0f} %",
     "latency": lambda value: figures.duration(value) or "0 ms",
@@ -154,9 +156,10 @@ def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
         first, every = first_drawn(chosen), len(found.series)
         more: Line = ((f"   {first + 1}–{first + len(drawn)} of {every}", "dim"),) if every > len(drawn) else ()
         room = (width - width_of(cells) - width_of(more)) // max(len(drawn), 1) - 5
-        for number, one in drawn:
+        # Where there is no room for names, the list below has them beside the same marks.
+        for number, one in drawn if room >= LEAST_NAME else ():
             mark, style = marker(number)
-            cells += [("   ", ""), (mark, style), (f" {fit_text(one_line(one.name, 24), max(room, 4))}", "")]
+            cells += [("   ", ""), (mark, style), (f" {fit_text(one_line(one.name, 24), room)}", "")]
         cells += more
     elif shown in ("latency", "tokens", "steps"):
         cells += [("   ", ""), marker(0), (" median", ""), ("   ", ""), marker(1), (" 95 % point", "")]
