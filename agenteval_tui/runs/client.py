@@ -61,7 +61,11 @@ def start(request: ExecutionRequest) -> Live:
                     env=_environment(),
                 )
         except OSError as error:
-            raise InfrastructureError(f"the execution's process can't be started: {error.strerror}") from error
+            raise InfrastructureError(
+                f"the execution's process can't be started: {error.strerror}",
+                where=str(error.filename or log_file),
+                mend="make the data folder writable, or name another one in AGENTEVAL_DATA_DIR",
+            ) from error
         finally:
             os.close(writing)
         # Somebody must wait for it, or it stays a zombie when it ends before we do.

@@ -78,6 +78,7 @@ class AgentsScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self.query_one("#filter", Input).display = False
         agents = self.query_one("#agents", VirtualList)
         agents.set_empty([(("  Reading the agents …", "dim"),)])

@@ -50,6 +50,7 @@ class DivergenceScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self._composed = True
         self.query_one("#tree", VirtualList).focus()
         if self._pending is not None:

@@ -43,6 +43,7 @@ class InspectScreen(InspectTranscript, InspectRuns, InspectSaving, InspectKeepin
         yield self.key_bar()
 
     def on_mount(self) -> None:
+        self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
         self.query_one("#find", Input).display = False
         self._focus_pane("transcript")
         self._composed = True

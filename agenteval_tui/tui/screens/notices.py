@@ -14,7 +14,7 @@ from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.tui.lines import Line, fit, left
 from agenteval_tui.tui.notices import Notice, Place
-from agenteval_tui.tui.presenters.figures import age
+from agenteval_tui.tui.presenters.figures import age, count
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import paragraph
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -101,7 +101,10 @@ class NoticesScreen(ModalScreen[Place | None]):
         lines: list[Line] = []
         for part in displayable(self._notices[view.cursor].text).split("\n"):
             lines += paragraph(part, width)
-        return [(), *lines[:6]]
+        most = max(self.app.size.height - 18, 6)
+        if len(lines) > most:
+            lines = [*lines[: most - 1], fit(((f"… {count(len(lines) - most + 1, 'more line')}", "dim"),), width)]
+        return [(), *lines]
 
     def _foot(self, width: int) -> list[Line]:
         cells = [("enter", "bold accent"), (f" go there ({_GOES})   ", ""), ("esc", "bold accent"), (" close", "")]
