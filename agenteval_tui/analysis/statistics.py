@@ -105,9 +105,11 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
     """
     if not 0 <= percent <= 100:
         raise ValueError(f"percent must be 0..100, not {percent}")
-    if not values:
-        return None
-    ordered = sorted(values)
+    return percentile_of_sorted(sorted(values), percent) if values else None
+
+
+def percentile_of_sorted(ordered: Sequence[float], percent: float) -> float:
+    """As `percentile`, of values that are sorted already and are not empty."""
     position = (len(ordered) - 1) * percent / 100
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)

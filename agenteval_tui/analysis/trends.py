@@ -7,7 +7,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.analysis.statistics import Interval, clustered_interval, mean, pass_rate, percentile, wilson
+from agenteval_tui.analysis.statistics import (
+    Interval,
+    clustered_interval,
+    mean,
+    pass_rate,
+    percentile_of_sorted,
+    wilson,
+)
 from agenteval_tui.analysis.trend_bins import Bin, By, bins_between, chosen_by
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.trends import Group, Measure, Picked, Place, Tally, TestName
@@ -172,11 +179,15 @@ def _trend(connection: Connection, wanted: Wanted, measures: Sequence[Measure]) 
     places = [Place(one.row, one.since_ms, one.until_ms, one.row if of_one else None) for one in bins]
     tallies = rows.tallies(connection, picked, places, wanted.group)
     names = groups_of(connection, wanted.group, known, {one.key for one in tallies})
-    grouped: dict[str, list[Tally]] = {}
+    by_key: dict[Any, list[Tally]] = {}
     for one in tallies:
-        for key, _ in names(one.key):
-            grouped.setdefault(key, []).append(one)
-    shown = dict(pair for key in dict.fromkeys(one.key for one in tallies) for pair in names(key))
+        by_key.setdefault(one.key, []).append(one)
+    grouped: dict[str, list[Tally]] = {}
+    shown: dict[str, str] = {}
+    for key, listed in by_key.items():
+        for group, name in names(key):
+            shown[group] = name
+            grouped.setdefault(group, []).extend(listed)
     place = {one.row: number for number, one in enumerate(bins)}
     taken = {measure: _taken(connection, picked, places, measure, wanted.group, names) for measure in measures}
     series = [
@@ -194,7 +205,7 @@ def _trend(connection: Connection, wanted: Wanted, measures: Sequence[Measure]) 
         for key, listed in grouped.items()
     ]
     series.sort(key=_worst_first)
-    runs = sum(one.passed + one.failed + one.errors + one.review for one in tallies)
+    runs = sum([one.passed + one.failed + one.errors + one.review for one in tallies])
     return Trend(wanted, since_ms, wanted.until_ms, by, tuple(bins), tuple(series), runs)
 
 
@@ -238,17 +249,18 @@ def figures(tallies: Iterable[Tally], *, count_errors: bool = False) -> Figures:
 def _merged(tallies: Iterable[Tally], *, count_errors: bool) -> Figures:
     merged: dict[tuple[int, str, int], list[int]] = {}
     passed = failed = errors = review = 0
-    for one in tallies:
-        decided = one.passed + one.failed + (one.errors if count_errors else 0)
-        passed += one.passed
-        failed += one.failed
-        errors += one.errors
-        review += one.review
-        pair = merged.get((one.test, one.variation, one.row))
+    for _, _, test, variation, row, good, bad, wrong, open_ in tallies:
+        decided = good + bad + (wrong if count_errors else 0)
+        passed += good
+        failed += bad
+        errors += wrong
+        review += open_
+        which = (test, variation, row)
+        pair = merged.get(which)
         if pair is None:
-            merged[one.test, one.variation, one.row] = [one.passed, decided]
+            merged[which] = [good, decided]
         else:
-            pair[0] += one.passed
+            pair[0] += good
             pair[1] += decided
     counts = [(good, n) for good, n in merged.values() if n]
     rate = mean([pass_rate(good, n) or 0.0 for good, n in counts])
@@ -295,8 +307,6 @@ def spent(values: Sequence[float]) -> Spent | None:
     if not values:
         return None
     ordered = sorted(values)
-    p50, p95 = percentile(ordered, 50), percentile(ordered, 95)
-    assert p50 is not None
-    assert p95 is not None
+    p50, p95 = percentile_of_sorted(ordered, 50), percentile_of_sorted(ordered, 95)
     total = sum(ordered)
     return Spent(len(ordered), p50, p95, total / len(ordered), total)
