@@ -167,8 +167,9 @@ def _import(
     runs = _runs(tally.over(known.recordings(source)), record, key, path.stem, known.name)
     first = next(runs, None)
     if first is None:
+        said = tally.words() or "; ".join(tally.notes)
         raise AgentevalError(
-            "nothing in this file can be imported" + (f": {tally.words()}" if tally.words() else ""),
+            "nothing in this file can be imported" + (f": {said}" if said else ""),
             where=str(path),
             mend=f"a file in the format {known.name} is {known.looks_like}",
         )

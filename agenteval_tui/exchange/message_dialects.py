@@ -83,6 +83,10 @@ class _Conversation:
         return message
 
     def take(self, one: Any, dialect: str, number: int) -> None:
+        if dialect in ("openai", "anthropic") and one["role"] == "assistant":
+            # As servers answer, and logs of them keep it: what a turn took stands in the message.
+            self.usage = added(self.usage, usage_from(one.get("usage"), input_excludes_cache=dialect == "anthropic"))
+            self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
         if dialect == "openai":
             self._openai(one)
         elif dialect == "anthropic":

@@ -12,6 +12,7 @@ from typing import Any
 from agenteval_tui.exchange.foreign_usage import moment_ms, usage_from
 from agenteval_tui.exchange.json_stream import Broken, Item
 from agenteval_tui.exchange.message_dialects import is_message, transcript_of
+from agenteval_tui.exchange.openai_answers import answered
 from agenteval_tui.exchange.own_results import results_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.text.problems import AgentevalError
@@ -31,14 +32,16 @@ def fits(value: Any) -> bool:
     """Whether a value of the file is a message, a list of messages, or an object with `messages`."""
     if isinstance(value, list):
         return bool(value) and is_message(value[0])
-    return is_message(value) or (isinstance(value, Mapping) and isinstance(value.get("messages"), list))
+    if is_message(value):
+        return True
+    return isinstance(value, Mapping) and (isinstance(value.get("messages"), list) or answered(value) is not None)
 
 
 def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
     """The conversations of the file. One without a name of its own is called by its number.
 
-    A top-level list of messages is one conversation; if one of its messages can't be read, all of it is left out,
-    because a conversation with a hole would be judged for what it does not say.
+    A top-level list of messages is one conversation, and so are messages that stand a line each; if one of its messages
+    can't be read, all of it is left out, because a conversation with a hole would be judged for what it does not say.
     """
     number = 0
     lists = _MessageList()
@@ -46,11 +49,11 @@ def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
         if lists.begun and one.container != lists.container and not (isinstance(one, Broken) and one.note):
             number += 1
             yield lists.conversation(number)
-        if isinstance(one, Item) and one.container is not None and is_message(one.value):
+        if isinstance(one, Item) and is_message(one.value):
             lists.add(one.container, one.value, one.line)
         elif isinstance(one, Broken):
             skipped = Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
-            if one.container is None or not lists.broke(one.container, skipped):
+            if not lists.broke(one.container, skipped):
                 yield skipped
         else:
             number += 1
@@ -59,28 +62,31 @@ def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
         yield lists.conversation(number + 1)
 
 
+_NO_LIST = -1
+
+
 class _MessageList:
-    """The messages of the top-level list that is being read, if it is one of messages."""
+    """The messages of the top-level list (None: of the lines) that is being read, if it is one of messages."""
 
     def __init__(self) -> None:
         self.container: int | None = None
         self._messages: list[Any] = []
         self._line = 0
         self._hole: Skipped | None = None
-        self._broken_list: int | None = None
+        self._broken_list: int | None = _NO_LIST
 
     @property
     def begun(self) -> bool:
         return bool(self._messages)
 
-    def add(self, container: int, message: Any, line: int) -> None:
+    def add(self, container: int | None, message: Any, line: int) -> None:
         if not self._messages:
             self.container, self._line = container, line
             if self._broken_list == container:
                 self._hole = Skipped("its first message can't be read", line)
         self._messages.append(message)
 
-    def broke(self, container: int, skipped: Skipped) -> bool:
+    def broke(self, container: int | None, skipped: Skipped) -> bool:
         """Something of list `container` is broken; True when that belongs to the conversation being read."""
         self._broken_list = container
         if not self._messages or container != self.container or not (skipped.counts or skipped.cut_off):
@@ -98,6 +104,8 @@ class _MessageList:
 def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
     if not fits(value):
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
+    if isinstance(value, Mapping) and "version" not in value:
+        value = answered(value) or value
     about = value if isinstance(value, Mapping) else {}
     try:
         transcript = _transcript(value)

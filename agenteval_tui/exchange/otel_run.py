@@ -10,6 +10,7 @@ from typing import Any
 
 from agenteval_tui.exchange.foreign_usage import added, number
 from agenteval_tui.exchange.message_dialects import plain_text
+from agenteval_tui.exchange.otel_dialects import OF_EVENTS
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
@@ -117,7 +118,7 @@ def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     for one in turns:
         if isinstance(one, Mapping):
             messages += _messages(one)
-    return messages if turns else _indexed(attributes)
+    return messages if turns else attributes.get(OF_EVENTS) or _indexed(attributes)
 
 
 def _decoded(value: Any) -> list[Any]:

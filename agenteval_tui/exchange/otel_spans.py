@@ -14,6 +14,7 @@ from agenteval_tui.exchange.foreign_usage import moment_ms, number
 from agenteval_tui.exchange.head import look
 from agenteval_tui.exchange.json_stream import Broken, Unreadable
 from agenteval_tui.exchange.message_dialects import plain_text
+from agenteval_tui.exchange.otel_dialects import OF_EVENTS, PREFIXES, in_conventions, message_of_event
 from agenteval_tui.exchange.otel_run import recording_of
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
@@ -22,7 +23,7 @@ from agenteval_tui.exchange.spool import Spool
 NAME = "otel"
 LOOKS_LIKE = "OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`"
 
-_KEPT = ("gen_ai.", "agenteval.", "pydantic_ai.all_messages", "operation.cost", "error.type", "llm.usage.")
+_KEPT = ("gen_ai.", "agenteval.", "pydantic_ai.all_messages", "operation.cost", "error.type", "llm.usage.", *PREFIXES)
 
 
 def fits(value: Any) -> bool:
@@ -48,7 +49,8 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
             else:
                 others += 1
         if others:
-            yield Skipped(f"{others:,} spans are not about a model, an agent or its tools", counts=False)
+            about = "span is" if others == 1 else "spans are"
+            yield Skipped(f"{others:,} {about} not about a model, an agent or its tools", counts=False)
         for trace, spans in spool.groups():
             yield recording_of(trace, spans)
 
@@ -98,16 +100,21 @@ def _span(given: Mapping[str, Any]) -> dict[str, Any]:
     context = given["context"] if isinstance(given.get("context"), Mapping) else {}
     status = given["status"] if isinstance(given.get("status"), Mapping) else {}
     code = status.get("code", status.get("status_code"))
-    attributes = _attributes(given.get("attributes"))
-    evaluations = []
+    attributes = in_conventions(_attributes(given.get("attributes")))
+    evaluations, messages = [], []
     events = given.get("events")
     for event in events if isinstance(events, list) else ():
         if isinstance(event, Mapping):
-            inner = _attributes(event.get("attributes"))
-            if event.get("name") == "gen_ai.evaluation.result":
+            inner = _attributes(event.get("attributes"), all_of_them=True)
+            name = plain_text(event.get("name"))
+            if name == "gen_ai.evaluation.result":
                 evaluations.append(inner)
+            elif said := message_of_event(name, inner):
+                messages += said
             else:
-                attributes = {**inner, **attributes}
+                attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
+    if messages:
+        attributes[OF_EVENTS] = messages
     return {
         "trace": plain_text(given.get("traceId") or given.get("trace_id") or context.get("trace_id")),
         "id": plain_text(given.get("spanId") or given.get("span_id") or context.get("span_id")),
@@ -133,14 +140,14 @@ def _moment(given: Mapping[str, Any], *keys: str) -> float | None:
     return None
 
 
-def _attributes(given: Any) -> dict[str, Any]:
+def _attributes(given: Any, *, all_of_them: bool = False) -> dict[str, Any]:
     if isinstance(given, Mapping):
         pairs = [(str(key), value) for key, value in given.items()]
     elif isinstance(given, list):
         pairs = [(str(one.get("key")), _value(one.get("value"))) for one in given if isinstance(one, Mapping)]
     else:
         return {}
-    return {key: value for key, value in pairs if key.startswith(_KEPT)}
+    return {key: value for key, value in pairs if all_of_them or key.startswith(_KEPT)}
 
 
 def _value(given: Any, depth: int = 0) -> Any:

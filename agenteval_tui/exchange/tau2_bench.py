@@ -63,7 +63,7 @@ def _recording(value: Any, tasks: Mapping[str, Mapping[str, Any]], agent: str) -
     if not isinstance(value, Mapping) or "task_id" not in value or not isinstance(value.get("messages"), list):
         raise AgentevalError("no simulation: it has no `task_id` and `messages`")
     task_id, trial = plain_text(value["task_id"]), value.get("trial")
-    messages = value["messages"]
+    messages = [one for given in value["messages"] for one in _said(given)]
     transcript = transcript_of(messages)
     usage = Usage()
     for one in messages:
@@ -93,6 +93,27 @@ def _recording(value: Any, tasks: Mapping[str, Mapping[str, Any]], agent: str) -
         results=() if transcript.error is not None or not _rewarded(value) else (_verdict(value["reward_info"]),),
         started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
     )
+
+
+def _said(message: Any) -> list[Any]:
+    """A message as those that it is: answers of several tools stand in one. What the simulated user does with tools of
+    its own is said by the user: these are no calls of the agent."""
+    if not isinstance(message, Mapping):
+        return [message]
+    if isinstance(message.get("tool_messages"), list):
+        return [one for given in message["tool_messages"] for one in _said(given)]
+    role, calls = message.get("role"), message.get("tool_calls")
+    if role == "tool" and message.get("requestor") == "user":
+        return [{"role": "user", "content": f"[tool] {plain_text(message.get('content'))}"}]
+    if role == "user" and isinstance(calls, list) and calls:
+        used = [
+            f"[tool] {plain_text(one.get('name'))} {plain_text(one.get('arguments'))}"
+            for one in calls
+            if isinstance(one, Mapping)
+        ]
+        said = [plain_text(message.get("content")), *used]
+        return [{"role": "user", "content": "\n".join(text for text in said if text)}]
+    return [message]
 
 
 def _variables(task: Mapping[str, Any]) -> dict[str, Any]:

@@ -97,11 +97,42 @@ DIALECTS: dict[str, list[Any]] = {
 def test_the_same_conversation_in_every_dialect(imported, name: str) -> None:
     messages = DIALECTS[name]
     assert said(transcript_of(messages)) == weather()
-    for given_, file in ((messages, "list.json"), ({"messages": messages, "id": "q1"}, "object.json")):
+    lines = "\n".join(json.dumps(one) for one in messages)
+    for given_, file in (
+        (messages, "list.json"), ({"messages": messages, "id": "q1"}, "object.json"), (lines, "lines.jsonl"),
+    ):  # fmt: skip
         report, ((row, transcript),) = imported(given_, f"{name}-{file}")
         assert report.format == "openai"
         assert said(transcript) == weather()
         assert row.output_head == "It is 4 C."
+
+
+def test_answers_of_servers_as_logs_and_batches_keep_them(imported) -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    message = {"role": "assistant", "content": "It is 4 C."}
+    completion = {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "usage": usage,
+                  "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}  # fmt: skip
+    items = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is 4 C."}]}]
+    response = {"id": "resp_1", "object": "response", "model": "m", "status": "stop", "output": items, "usage": usage}
+    asked = {"messages": [{"role": "user", "content": "Weather?"}]}
+    logged: list[dict[str, Any]] = [
+        {"custom_id": "q1", "response": {"status_code": 200, "body": completion}, "error": None},
+        {"id": "q1", "request": asked, "response": completion},
+        {"id": "q1", **asked, "response": completion},
+        {"id": "q1", "request": {"input": "Weather?", "instructions": "Brief."}, "response": response},
+        response,
+        completion,
+        {"type": "message", "role": "assistant", "model": "m", "content": [{"type": "thinking", "thinking": "Hm."},
+         {"type": "text", "text": "It is 4 C."}], "usage": {"input_tokens": 1, "cache_read_input_tokens": 2,
+         "output_tokens": 2}, "stop_reason": "stop"},
+    ]  # fmt: skip
+    for number, one in enumerate(logged):
+        _, ((row, transcript),) = imported(one, f"answer{number}.json")
+        assert (transcript.final_output, transcript.model, transcript.finish_reason) == ("It is 4 C.", "m", "stop")
+        assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (3, 2)
+        assert row.prompt_head == ("Weather?" if number in (1, 2, 3) else "")
+    _, runs = imported("\n".join(json.dumps(one) for one in logged[:2]), "batch.jsonl")
+    assert [row.test_id for row, _ in runs] == ["q1", "q1"]
 
 
 def test_failed_tools_are_failed_in_every_dialect() -> None:
@@ -191,6 +222,10 @@ def test_promptfoo_rows_are_runs_and_repeated_rows_are_repetitions(imported, sto
     assert (transcript.usage.cached_tokens, first.started_ms) == (2, 1767225600500)
     (result,) = store.results(first.id)
     assert (result.criterion, result.source, result.reason) == ("promptfoo contains", "promptfoo", "because")
+    old = [{key: value for key, value in one.items() if key != "testCase"} for one in rows]  # before 2024
+    assert [(r.test_id, r.status) for r, _ in imported(results(*old), "old.json")[1]] == [
+        (r.test_id, r.status) for r, _ in runs
+    ]
     lines = "\n".join(json.dumps(one) for one in rows)
     assert [(r.test_id, r.status) for r, _ in imported(lines, "l.jsonl")[1]] == [(r.test_id, r.status) for r, _ in runs]
 
@@ -347,7 +382,7 @@ def test_spans_of_a_trace_are_a_run_wherever_they_stand(imported) -> None:
     lines = "\n".join(json.dumps(otlp(*some)) for some in ([two], [http, chat("t2", "x", ASKED, TOLD, 5)], [tool, one]))
     report, runs = imported(lines, "spans.jsonl")
     assert (report.format, report.added) == ("otel", 2)
-    assert "1 spans are not about a model" in report.notes[0]
+    assert "1 span is not about a model" in report.notes[0]
     transcript = runs[0][1]
     assert said(transcript) == weather()
     assert (transcript.usage.input_tokens, transcript.model, transcript.timing.total_ms) == (10, "m", 70.0)
@@ -366,6 +401,44 @@ def test_older_instrumentations_and_traces_without_content(imported) -> None:
     assert [m.content for m in transcript.messages] == ["Weather?", "Cold."]
     assert transcript.tool_calls[0].name == "f"
     assert "capturing content was off" in report.skipped[0][0]
+
+
+def test_conversations_in_the_events_of_spans_and_in_openinferences_words(imported) -> None:
+    def event(name: str, attributes: dict[str, Any]) -> dict[str, Any]:
+        return {"name": name, "attributes": span("", "", attributes)["attributes"]}
+
+    calls = [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}]
+    choice = {"role": "assistant", "content": "I look.", "tool_calls": calls}
+    about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    said = [
+        event("gen_ai.system.message", {"content": "Brief."}),
+        event("gen_ai.user.message", {"content": "Weather?"}),
+        event("gen_ai.choice", {"index": 0, "finish_reason": "tool_calls", "message": json.dumps(choice)}),
+    ]
+    older = [
+        event("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([{"role": "user", "content": "Weather?"}])}),
+        event("gen_ai.content.completion", {"gen_ai.completion": json.dumps([choice])}),
+    ]
+    message = "llm.{}_messages.0.message.{}".format
+    phoenix = {
+        "openinference.span.kind": "LLM", "llm.model_name": "m", "llm.token_count.prompt": 5, "input.value": "Weather?",
+        message("input", "role"): "user", message("input", "content"): "Weather?",
+        message("output", "role"): "assistant", message("output", "content"): "I look.",
+        message("output", "tool_calls.0.tool_call.id"): "c1",
+        message("output", "tool_calls.0.tool_call.function.name"): "f",
+        message("output", "tool_calls.0.tool_call.function.arguments"): '{"a": 1}',
+    }  # fmt: skip
+    tool = span("t3", "s2", {"openinference.span.kind": "TOOL", "tool.name": "f", "tool_call.id": "c1"}, 20, 50)
+    spans = [
+        span("t1", "s1", about, events=said), span("t2", "s1", about, events=older), span("t3", "s1", phoenix), tool,
+    ]  # fmt: skip
+    _, runs = imported(otlp(*spans))
+    assert [[m.role for m in transcript.messages][-2:] for _, transcript in runs] == [["user", "assistant"]] * 3
+    for _, transcript in runs:
+        (call,) = transcript.tool_calls
+        assert (call.name, call.arguments, transcript.model) == ("f", {"a": 1}, "m")
+        assert (transcript.messages[-2].content, transcript.final_output) == ("Weather?", "I look.")
+    assert (runs[2][1].usage.input_tokens, runs[2][1].tool_calls[0].duration_ms) == (5, 30.0)
 
 
 def test_a_trace_that_failed_is_an_error(imported) -> None:
@@ -393,13 +466,23 @@ def test_tau2_simulations(imported, store: Store) -> None:
         {"id": "2", "task_id": "7", "trial": 1, "reward_info": {"reward": 1.0}, "messages": messages},
         {"id": "3", "task_id": "8", "trial": 0, "messages": messages, "termination_reason": "agent_error"},
         {"id": "4"},
+        {"id": "5", "task_id": "9", "reward_info": None, "start_time": "2026-01-01T00:00:00Z", "messages": [
+            {"role": "user", "content": "On", "tool_calls": [{"id": "u1", "name": "toggle", "arguments": {}}]},
+            {"role": "tool", "id": "u1", "content": "done", "requestor": "user"},
+            {**messages[2], "tool_calls": [{"id": one, "name": "f", "arguments": {}} for one in "ab"]},
+            {"role": "tool", "tool_messages": [{"role": "tool", "id": one, "content": one} for one in "ab"]}]},
     ]  # fmt: skip
     task = {"id": "7", "evaluation_criteria": {"actions": [{"name": "f"}]}}
     report, runs = imported({"info": {"agent_info": {"llm": "m-1"}}, "tasks": [task], "simulations": simulations})
-    assert (report.format, report.read, report.added) == ("tau2-bench", 4, 3)
+    assert (report.format, report.read, report.added) == ("tau2-bench", 5, 4)
     assert [(r.test_id, r.repetition, r.status, r.agent) for r, _ in runs] == [
         ("7", 1, "failed", "m-1"), ("7", 2, "passed", "m-1"), ("8", 1, "error", "m-1"),
+        ("9", 1, "skipped", "m-1"),
     ]  # fmt: skip
+    # What the simulated user did is no call of the agent.
+    assert [(call.name, call.result) for call in runs[3][1].tool_calls] == [("f", "a"), ("f", "b")]
+    assert runs[3][1].messages[0].content == "On\n[tool] toggle {}"
+    assert runs[3][0].started_ms == 1767225600000
     assert runs[0][0].variables["expected_actions"] == [{"name": "f"}]
     assert runs[0][1].tool_calls[0].status == "error"
     assert runs[0][1].usage.input_tokens == 5
