@@ -10,6 +10,7 @@ import pytest
 import yaml
 from attacks import ATTACKS
 from shop import app_on, copy_samples, run_samples, settle, text_of, until
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
@@ -109,6 +110,7 @@ async def test_a_form_is_filled_checked_undone_and_saved_in_its_places(shop: Pat
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await opened(pilot)
         await at_eighty_columns_there_is_one_pane_at_a_time(pilot, screen)
+        await a_burst_behind_the_slash_goes_into_the_filter(pilot, screen)
         await pilot.resize_terminal(140, 45)
         await settle(pilot)
         await every_kind_of_field_says_what_is_wrong_with_it(pilot, screen)
@@ -122,6 +124,18 @@ async def test_a_form_is_filled_checked_undone_and_saved_in_its_places(shop: Pat
         await the_config_of_a_criterion_is_edited_with_its_problems(pilot, screen, file)
         await criteria_are_added_copied_moved_and_deleted(pilot, screen, file)
         await a_dataset_shows_its_first_rows(pilot)
+
+
+async def a_burst_behind_the_slash_goes_into_the_filter(pilot: Pilot[int], screen: EditorScreen) -> None:
+    screen._focus_pane("live")
+    await settle(pilot)
+    for key, char in (("slash", "/"), ("t", "t"), ("w", "w")):
+        pilot.app.post_message(events.Key(key, char))
+    box = screen.query_one("#filter", Input)
+    await until(pilot, lambda: box.value == "tw" and box.has_focus)
+    await pilot.press("escape", "g", "j", "enter")
+    await until(pilot, lambda: open_test(screen) == "one")
+    await settle(pilot)
 
 
 async def at_eighty_columns_there_is_one_pane_at_a_time(pilot: Pilot[int], screen: EditorScreen) -> None:

@@ -86,6 +86,19 @@ class EditorChanging(EditorChecking):
             if text != doc.chosen.values["config_uxon"].replace("\r\n", "\n"):
                 doc.chosen.values["config_uxon"] = text
 
+    def _take_pending(self) -> None:
+        """An edit whose word is still on its way: the fields are about to be filled anew, and it would be lost."""
+        doc = self._doc
+        if doc is None or self._filling:
+            return
+        before = doc.form.copy()
+        self._take_in(doc)
+        if doc.form != before:
+            doc.form, now = before, doc.form
+            doc.step("")
+            doc.form = now
+            self._changed()
+
     def action_undo(self) -> None:
         doc = self._doc
         if doc is None or not doc.undo():

@@ -56,7 +56,9 @@ class EditorFilling(EditorFrame):
         self._set_pane("tests")
         box = self.query_one("#filter", Input)
         box.display = True
-        self.call_after_refresh(box.focus)  # its pane may have been hidden
+        # Its pane may have been hidden: seen at once, it has the focus at once, and the next key.
+        self.app.stylesheet.update(self.query_one("#body"))
+        box.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""

@@ -99,6 +99,7 @@ class EditorTests(EditorCriteria):
             key = f"{one.suite}\x1f{one.test}"
             if key in known and key not in self._docs:
                 self._kept.setdefault(key, one)
+        self._take_pending()
         # What is not edited is read anew; what is keeps what it was made from: saving says if the file changed.
         self._docs = {key: doc for key, doc in self._docs.items() if doc.edited and not self._is_saved(doc)}
         self._list_tests()

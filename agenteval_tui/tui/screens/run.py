@@ -59,7 +59,6 @@ class RunScreen(FrameScreen):
         self._follow = True
         self._cancel_asked = False
         self._asked_at_once = (float("-inf"), 0)
-        self._choosing = -1
         self._timer: Timer | None = None
         self._fetched = ""
         self._stored: dict[str, list[StreamPart]] = {}
@@ -178,7 +177,8 @@ class RunScreen(FrameScreen):
         self._watched = ""
         self._stream = RunStream()
         cells = self.query_one("#cells", VirtualList)
-        cells.set_source(self._grid, keep_key=self._grid.key(0) if self._grid.count() else None)
+        with cells.prevent(VirtualList.Highlighted):
+            cells.set_source(self._grid, keep_key=self._grid.key(0) if self._grid.count() else None)
         self._rekey()
         self.agenteval.count_running()
 
@@ -283,8 +283,9 @@ class RunScreen(FrameScreen):
             return
         self._grid.column = self._grid.column_of(run)
         cells = self.query_one("#cells", VirtualList)
-        row = self._choosing = self._grid.row_of[run]
-        if cells.cursor != row:
+        row = self._grid.row_of[run]
+        # Nobody is told: what is told was moved by a person.
+        with cells.prevent(VirtualList.Highlighted):
             cells.cursor = row
         cells.refresh_rows([row])
 
@@ -383,8 +384,8 @@ class RunScreen(FrameScreen):
         chosen = view.runs.get(self._chosen)
         named = ["errors"] if view.count("error") else []
         named += ["inspect"] if chosen is not None and chosen.ended else []
-        named += ["next_failure"] if view.failures else []
-        named += ["detach", *([] if self._follow else ["follow"]), "next_cell"]
+        named += ["detach", *([] if self._follow else ["follow"])]
+        named += ["next_failure"] if view.failures else ["next_cell"]
         at_once = (both, "at once", "more|less")
         return [
             (pause[0], "go on" if view.paused else pause[1], pause[2]),
@@ -402,8 +403,8 @@ class RunScreen(FrameScreen):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another test: show its run in the chosen column. A person who moved does not want to be moved."""
-        if event.index != self._choosing:
-            self._follow = False
+        self._follow = False
+        self._rekey()
         self._draw_run()
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
@@ -476,6 +477,7 @@ class RunScreen(FrameScreen):
 
     def action_follow(self) -> None:
         self._follow = True
+        self._changed("")
 
     def _over(self) -> bool:
         """Is there nothing that runs? Say so to who wants to change how it runs."""

@@ -26,7 +26,7 @@ class SuitesScreen(SuitesRuns):
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("suites"))
 
     def action_new_test(self) -> None:
-        if self._wait_for_suites(self.action_new_test):
+        if self._wait_for_suites():
             return
         node = self._node
         if node is not None:

@@ -21,7 +21,7 @@ class SuitesRuns(SuitesTree):
         self.action_inspect()
 
     def action_run_selection(self) -> None:
-        if self._wait_for_suites(self.action_run_selection):
+        if self._wait_for_suites():
             return
         node = self._node
         marked = self._marked()
@@ -68,7 +68,7 @@ class SuitesRuns(SuitesTree):
         from agenteval_tui.runs.plan import PlanOptions
         from agenteval_tui.tui.screens.plan import PlanScreen
 
-        if self._wait_for_suites(self.action_plan):
+        if self._wait_for_suites():
             return
         node, tree = self._node, self._tree
         if node is None or tree is None:

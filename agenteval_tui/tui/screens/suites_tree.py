@@ -140,9 +140,12 @@ class SuitesTree(FrameScreen):
 
         self.ask(lambda: with_new_runs(seen, store), then, group="figures", failed=lambda error: None)
 
-    def _wait_for_suites(self, action: Callable[[], None]) -> bool:
-        """Are the suites still being read? Then `action` is done when they have been."""
-        if self._tree is None:
+    def _wait_for_suites(self, action: Callable[[], None] | None = None) -> bool:
+        """Are the suites still being read? Then `action` is done when they have been; without one, because nobody can
+        see yet what it would be done with, say so."""
+        if self._tree is None and action is None:
+            self.agenteval.say("The suites are still being read.")
+        elif self._tree is None:
             self._waiting = action
         return self._tree is None
 
