@@ -81,8 +81,13 @@ class Helping(Launching):
         from agenteval_tui.tui.screens.help import HelpScreen, pane_keys
 
         screen = self.screen
+
+        def closed(find: bool | None) -> None:
+            if find:
+                self.action_command_palette()
+
         if isinstance(screen, FrameScreen) and screen.SCOPE:
-            self.push_screen(HelpScreen(screen.SCOPE, self.keymap, pane_keys(screen)))
+            self.push_screen(HelpScreen(screen.SCOPE, self.keymap, pane_keys(screen)), closed)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every action that applies here, for the palette."""

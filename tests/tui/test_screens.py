@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sampled import fresh, go_to, samples
 from shop import app_on, copy_samples, settle, text_of, until
+from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from agenteval_tui.history.store import Store
@@ -70,6 +71,9 @@ async def numbers_and_escape_go_between_screens(pilot: Pilot[int], app: Agenteva
     await settle(pilot)
     assert isinstance(app.screen, HelpScreen)
     assert "Rerun" in text_of(app) or "Run what failed last" in text_of(app)
+    await pilot.press("ctrl+p")
+    await settle(pilot)
+    assert isinstance(app.screen, CommandPalette)
     await pilot.press("escape")
     await settle(pilot)
     assert isinstance(app.screen, SuitesScreen)

@@ -70,7 +70,8 @@ def looked_rows(
         _metric(made, metric, width)
         made.add([()])
     if result.outcome == "failed" and not result.source:
-        keys: Line = (("F7", "bold accent"), (" smallest edits that pass  ", "dim"))
+        that_pass = " that pass" if width >= 42 else ""
+        keys: Line = (("F7", "bold accent"), (f" smallest edits{that_pass}  ", "dim"))
         made.add([(*keys, ("A", "bold accent"), (" the first", "dim")), ()])
     made.add(_asked(bench, result, facts))
     made.add(_value(bench, result, width))

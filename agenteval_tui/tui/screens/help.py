@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen, Screen
 
 from agenteval_tui.text.display import one_line
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, key_word, keys_of
+from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word, keys_of
 from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
 from agenteval_tui.tui.presenters.paragraphs import paragraph
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -85,12 +85,13 @@ def _entry(keys: str, what: str, width: int, name: str = "") -> list[Line]:
     return lines
 
 
-class HelpScreen(ModalScreen[None]):
-    """A sheet over the screen; escape, q or ? closes it."""
+class HelpScreen(ModalScreen["bool | None"]):
+    """A sheet over the screen; escape, q or ? closes it. Dismissed with True: find a command."""
 
     CSS_PATH = "help.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,f1", "dismiss", "close", show=False),
+        Binding("escape,q,question_mark,f1", "dismiss(None)", "close", show=False),
+        Binding("ctrl+p,colon", "dismiss(True)", "find a command", show=False),
     ]
 
     def __init__(self, scope: str, keymap: Mapping[str, str], pane: PaneKeys = ()) -> None:
@@ -110,8 +111,7 @@ class HelpScreen(ModalScreen[None]):
         view.focus()
 
     def _foot(self, width: int) -> list[Line]:
-        find = key_word(self._keymap.get("palette", BY_ID["palette"].keys))
         cells: list[Cell] = []
-        for key, what in (("j k", "scroll"), ("esc", "close"), (find, "find a command by name")):
+        for key, what in (("j k", "scroll"), ("esc", "close"), ("^p", "find a command by name")):
             cells += [(key, "bold accent"), (f" {what}   ", "")]
         return [fit(cells, width)]
