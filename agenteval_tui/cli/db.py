@@ -158,12 +158,19 @@ def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bo
     if mending and found.wrong and not found.damage:
         with invocation.store() as store:
             mend(store)
-        mended, found = found.wrong, check(path, deep=deep)
+        before, found = found.wrong, check(path, deep=deep)
+        mended = tuple(one for one in before if one not in found.wrong)
     else:
         mended = ()
     if as_json:
         invocation.out.json(
-            {"version": 1, "damage": list(found.damage), "wrong": list(found.wrong), "mended": list(mended)}
+            {
+                "version": 1,
+                "damage": list(found.damage),
+                "wrong": list(found.wrong),
+                "mended": list(mended),
+                "lost": found.lost,
+            }
         )
     else:
         _print_check(invocation.out, found, mended, time.monotonic() - began)
@@ -177,6 +184,8 @@ def _print_check(out: Output, found: Any, mended: tuple[str, ...], seconds: floa
         out.line(("! ", "warn"), one)
     for one in mended:
         out.line(("✓ ", "good"), f"put right: {one}")
+    if found.lost:
+        out.line(("! ", "warn"), f"the transcripts of {plural(found.lost, 'run')} are lost: they are listed without")
     if found.damage:
         out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
     elif found.wrong:

@@ -28,6 +28,7 @@ CHECK: Schema = record(
         "damage": array(TEXT, "what SQLite can't read"),
         "wrong": array(TEXT, "what can be read and does not fit"),
         "mended": array(TEXT),
+        "lost": {**COUNT, "description": "runs whose transcript is gone for good"},
     }
 )
 PRUNE: Schema = record(

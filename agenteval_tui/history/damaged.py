@@ -25,11 +25,13 @@ _UNKNOWN_END = 1 << 24
 def open_damaged(path: Path, repaired: Path) -> sqlite3.Connection | None:
     """The damaged file, readable at least as far as its list of tables; None: not even that. `repaired` is a name for a
     copy that may be needed."""
-    for mend_first_page in (False, True):
+    for first_page in (None, _with_true_size, _as_we_make_it):
         file = path
-        if mend_first_page:
-            if not _with_new_first_page(path, repaired):
-                return None
+        if first_page is not None:
+            page = first_page(path, repaired)
+            if page is None:
+                continue
+            _copy_with(page, path, repaired)
             file = repaired
         source = sqlite3.connect(file, isolation_level=None)
         source.text_factory = lambda data: data.decode("utf-8", "replace")
@@ -43,8 +45,22 @@ def open_damaged(path: Path, repaired: Path) -> sqlite3.Connection | None:
     return None
 
 
-def _with_new_first_page(path: Path, repaired: Path) -> bool:
-    """A copy of the file whose first page, which lists the tables, is one as this program makes it.
+def _with_true_size(path: Path, repaired: Path) -> bytes | None:
+    """The file's own first page, with as many pages as there are: SQLite reads nothing of a file that was cut off.
+
+    It knows where the tables of this very file begin, which is somewhere else after `vacuum` and in copies.
+    """
+    with path.open("rb") as file:
+        head = file.read(100)
+        size = int.from_bytes(head[16:18], "big")
+        if not head.startswith(b"SQLite format 3\0") or size < 512 or size & (size - 1):
+            return None
+        file.seek(0)
+        return _sized(file.read(size), head[24:28], path, size)
+
+
+def _as_we_make_it(path: Path, repaired: Path) -> bytes | None:
+    """The first page, which lists the tables, as this program makes it.
 
     Our tables are always made in the same order, so they start at the same pages. Where that is not so, the ranges
     read nothing or rows that don't fit, and those are left out.
@@ -57,24 +73,32 @@ def _with_new_first_page(path: Path, repaired: Path) -> bool:
             size = int(made.execute("PRAGMA page_size").fetchone()[0])
         finally:
             made.close()
-        page = bytearray(template.read_bytes()[:size])
+        page = template.read_bytes()[:size]
     finally:
         for end in ("", "-wal", "-shm", "-journal"):
             Path(f"{template}{end}").unlink(missing_ok=True)
-    length = path.stat().st_size
+    return _sized(page, page[24:28], path, size)
+
+
+def _sized(first: bytes, counter: bytes, path: Path, size: int) -> bytes | None:
+    """The page with the number of pages that the file has, none of them free; None: there are no others."""
+    length, page = path.stat().st_size, bytearray(first)
     if length < 2 * size:
-        return False
-    counter = page[24:28]
+        return None
     page[28:32] = struct.pack(">I", length // size)
     page[32:40] = bytes(8)  # free pages: none that we know of
     page[92:96] = counter
+    return bytes(page)
+
+
+def _copy_with(page: bytes, path: Path, repaired: Path) -> None:
+    """A copy of the file with this first page."""
     shutil.copyfile(path, repaired)
     repaired.chmod(0o600)
     with repaired.open("r+b") as file:
         file.write(page)
     with suppress(FileNotFoundError):
         shutil.copyfile(f"{path}-wal", f"{repaired}-wal")
-    return True
 
 
 def copy_readable(source: sqlite3.Connection, target: sqlite3.Connection) -> None:

@@ -22,6 +22,7 @@ from agenteval_tui.history.merge_decisions import Merged, MergeDecisions
 from agenteval_tui.history.merge_rows import Batch, Numbers, Row, insert, read_batch, read_decisions, read_rows
 from agenteval_tui.history.merge_source import opened
 from agenteval_tui.history.outcomes import TOTAL_OF, withdraw
+from agenteval_tui.history.recounting import LOST
 from agenteval_tui.history.removal import running_executions, spent_by_attempts
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.problems import AgentevalError
@@ -90,9 +91,19 @@ class _Merge:
         tables["plans"] = [foreign.plan_in(row) for row in tables["plans"]]
         tables["tasks"] = [row for row in tables["tasks"] if foreign.is_packed(row["data"], row["hash"])]
         tables["judge_replies"] = [row for row in tables["judge_replies"] if foreign.is_packed(row["data"])]
-        # What can't be read can't be run again.
+        # What can't be read can't be run again; what was lost there is lost here.
         known = {row["id"] for row in tables["tasks"]}
-        tables["runs"] = [row if row["task"] in known else {**row, "task": None} for row in tables["runs"]]
+        there = {row["id"] for row in tables["transcripts"]}
+        tables["runs"] = [
+            {
+                **row,
+                "task": row["task"] if row["task"] in known else None,
+                "transcript": LOST
+                if row["transcript"] is not None and row["transcript"] not in there
+                else row["transcript"],
+            }
+            for row in tables["runs"]
+        ]
         execution = tables["executions"][0]
         # Where it was run there is nothing that anything here should be sent to.
         options = {name: one for name, one in json.loads(execution["options"]).items() if name not in _NOT_HERE}
@@ -109,6 +120,7 @@ class _Merge:
         if not new and execution in running_executions(connection):
             return Merged(left_out=(f"execution {tables['executions'][0]['uid']}: it is running here",))
         coming, completed, already = self._coming(connection)
+        numbers.maps["transcripts"] = {LOST: LOST}
         self._transcripts(connection, numbers, {row["transcript"] for row in coming})
         done = Merged(int(new), len(coming) - len(completed), len(completed), 0, already)
         numbers.find(connection, "runs", tables["runs"])

@@ -10,6 +10,18 @@ from agenteval_tui.history.blobs import search_document, unpack_transcript
 from agenteval_tui.history.outcomes import TOTAL_OF, planned_prompt
 from agenteval_tui.text.identity import now_ms
 
+LOST = 0
+"""The transcript of a run that had one, which is gone. No row has this number."""
+
+
+def admit_losses(connection: sqlite3.Connection) -> None:
+    """Runs whose transcript is not there say so. Within the caller's transaction."""
+    connection.execute(
+        "UPDATE runs SET transcript = ? WHERE transcript IS NOT NULL"
+        " AND transcript NOT IN (SELECT id FROM transcripts)",
+        (LOST,),
+    )
+
 
 def complete(target: sqlite3.Connection) -> None:
     """Put something in the place of rows that others need, and count again what was counted."""
@@ -34,6 +46,7 @@ def complete(target: sqlite3.Connection) -> None:
         " FROM runs WHERE plan NOT IN (SELECT id FROM plans)"
     )
     _never_again(target)
+    admit_losses(target)
     for table, owner in (
         ("criterion_results", "run"),
         ("evidence", "run"),

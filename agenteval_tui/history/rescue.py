@@ -83,6 +83,10 @@ def salvage(path: Path, new: Path) -> dict[str, int]:
         try:
             os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             saved = save_readable(path, draft, Path(f"{draft}-repair"))
+            if not any(saved.values()):
+                raise HistoryError(
+                    "nothing of a history can be read in this file", where=str(path), mend="no file was written"
+                )
             os.link(draft, new)  # there when all of it is; fails where there is a file, also one that came this moment
         finally:
             for file in (draft, Path(f"{draft}-repair")):

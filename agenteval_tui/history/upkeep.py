@@ -16,7 +16,7 @@ from agenteval_tui.history.connect import connect_reader, connect_writer, on_net
 from agenteval_tui.history.errors import HistoryError, explain, is_damage
 from agenteval_tui.history.opening import mark_damaged
 from agenteval_tui.history.outcomes import TOTAL_OF
-from agenteval_tui.history.recounting import recount, reindex
+from agenteval_tui.history.recounting import LOST, admit_losses, recount, reindex
 from agenteval_tui.history.removal import orphan_rows, running_executions
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
@@ -48,11 +48,12 @@ class Space:
 class Checked:
     """What a check found. `damage`: SQLite can't read all of it. `wrong`: all can be read, and something does not fit.
 
-    `wrong` can be put right (`mend`); damage is for the rescue.
+    `wrong` can be put right (`mend`); damage is for the rescue. `lost`: runs whose transcript is gone for good.
     """
 
     damage: tuple[str, ...]
     wrong: tuple[str, ...]
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,14 @@ def check(path: Path, *, deep: bool = False) -> Checked:
     """
     damage: list[str] = []
     wrong: list[str] = []
+    lost = 0
     try:
         with closing(connect_reader(path)) as connection:
             version = schema.version_of(connection)
+            if not version and not path.stat().st_size:
+                raise HistoryError(
+                    "the file is empty: nothing was ever stored in it, or all of it is lost", where=str(path)
+                )
             if version != schema.newest():
                 raise HistoryError(
                     f"the history file has version {version}, and this program checks version {schema.newest()}",
@@ -118,6 +124,7 @@ def check(path: Path, *, deep: bool = False) -> Checked:
                 connection.execute("BEGIN")  # one moment of the file, whoever writes meanwhile
                 wrong += _wrong_totals(connection)
                 wrong += _loose_rows(connection)
+                lost = int(connection.execute("SELECT count(*) FROM runs WHERE transcript = ?", (LOST,)).fetchone()[0])
                 damage += _unreadable(connection) if deep else []
                 connection.execute("ROLLBACK")
         if not damage:
@@ -128,7 +135,7 @@ def check(path: Path, *, deep: bool = False) -> Checked:
         damage.append(str(error))
     if damage:
         mark_damaged(path)
-    return Checked(tuple(damage), tuple(wrong))
+    return Checked(tuple(damage), tuple(wrong), lost)
 
 
 def mend(store: Store) -> None:
@@ -230,6 +237,7 @@ def _loose_rows(connection: Connection) -> list[str]:
     for table, column, other in _NAMED:
         number = connection.execute(
             f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
+            f" AND {column} != {LOST}"
         ).fetchone()[0]
         if number:
             said.append(f"{number} rows of {table} name a row of {other} that is not there")
@@ -277,6 +285,7 @@ class _Mend:
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> Any:
         """Count, take out, index."""
+        admit_losses(connection)
         for table, column, other in _NAMED:
             if table not in ("runs", "tests"):
                 connection.execute(

@@ -118,16 +118,25 @@ def test_to_another_machine_and_back(cli: Any, db: Path, made: tuple[Path, bytes
 
 
 def test_saving_what_can_be_read(cli: Any, db: Path) -> None:
-    whole = db.read_bytes()
-    db.write_bytes(whole[: len(whole) * 3 // 4])
+    whole = db.with_name("whole.db")
+    cli("--db", db, "db", "export", whole)  # all of it in the one file
+    db = db.with_name("damaged.db")
+    db.write_bytes(whole.read_bytes()[:4096] + b"\xff" * 4096 + whole.read_bytes()[8192:])  # where suites are
     kept = db.read_bytes()
     assert cli("--db", db, "db", "check").code == 3
     saved = cli("db", "salvage", db)
     assert saved.code == 0
     assert db.read_bytes() == kept
     new = Path(f"{db}.salvaged.db")
+    assert "1 execution, " in saved.out or "2 executions, " in saved.out
     assert cli("--db", new, "db", "check").code == 0
+    assert cli("--db", db.with_name("mine.db"), "db", "import", new).code == 0
     assert cli("db", "salvage", db).code == 3, "nothing is written over"
+    nothing = db.with_name("nothing.db")
+    nothing.touch()
+    assert "the file is empty" in cli("--db", nothing, "db", "check").err
+    assert cli("db", "salvage", nothing).code == 3
+    assert not Path(f"{nothing}.salvaged.db").exists()
     assert cli("db", "salvage", db.with_name("gone.db")).code == 3
 
 

@@ -294,16 +294,19 @@ def test_what_does_not_fit_is_found_and_put_right(store: Store, path: Path) -> N
         direct.execute("INSERT INTO evidence (run, data) VALUES (999, x'00')")
         direct.execute("INSERT INTO tool_calls VALUES (999, 0, 'x', '{}', 'ok', NULL)")
         direct.execute("UPDATE transcripts SET data = x'0011' WHERE id = 2")
+        direct.execute("DELETE FROM transcripts WHERE id = 3")
+        direct.execute("DELETE FROM tool_calls WHERE transcript = 3")
     direct.close()
     said = check(path)
     assert said.damage == ()
-    assert len(said.wrong) == 4
+    assert len(said.wrong) == 5
+    assert "1 rows of runs name a row of transcripts" in said.wrong[2]
     assert "totals of 1 executions" in said.wrong[0]
     told = check(path, deep=True).damage
     assert [one.partition(":")[0] for one in told] == ["transcripts 2", "evidence 999"]
     assert "these bytes are no transcript" in told[0]
     mend(store)
-    assert check(path).wrong == ()
+    assert (check(path).wrong, check(path).lost) == ((), 1)
     assert store.execution("ONE").passed == 3
     # A run whose transcript is broken can be removed as well.
     assert remove_runs(store, store.run_ids()).runs == 4

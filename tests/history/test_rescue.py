@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from history_made import SUITE, ended, planned, record, results, transcript
 
 from agenteval_tui.history import opening
 from agenteval_tui.history.errors import DamagedError, HistoryError
+from agenteval_tui.history.merging import merge_history
 from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.upkeep import check
 
 NUMBER = 800
 
@@ -85,7 +88,13 @@ def rescued(path: Path, data: bytes) -> Store:
     return store
 
 
-def test_a_cut_off_file(path: Path, whole: bytes) -> None:
+@pytest.mark.parametrize("vacuumed", [False, True])
+def test_a_cut_off_file(path: Path, whole: bytes, vacuumed: bool) -> None:
+    if vacuumed:  # tables begin at other pages then
+        path.write_bytes(whole)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("VACUUM")
+        whole = path.read_bytes()
     with rescued(path, whole[: len(whole) * 3 // 4]) as store:
         saved = store.counts()
         assert 0 < saved.runs <= NUMBER
@@ -118,6 +127,16 @@ def test_broken_pages_of_transcripts_lose_no_run(path: Path, whole: bytes, tmp_p
             store.transcript(lost)
         assert store.results("EXECUTION-3-RUN-00001") == results(True)
     check_is_sound(path)
+    found = check(path)
+    assert (found.damage, found.wrong) == ((), ())
+    assert 0 < found.lost < NUMBER
+    # What was saved comes into another history, with its gaps.
+    with Store.open(tmp_path / "other.db") as other:
+        assert merge_history(other, path).runs == NUMBER + 1, "and the one that was stored to see that it is sound"
+        with pytest.raises(HistoryError, match="was lost"):
+            other.transcript(lost)
+        assert len(list(other.transcripts(runs))) == len(there)
+        assert check(other.path).lost == found.lost
 
 
 @pytest.mark.parametrize("table", ["executions", "plans", "tests", "suites"])
@@ -221,6 +240,8 @@ def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: py
         raise OSError(28, "No space left on device")
 
     path.write_bytes(b"garbage")
+    with pytest.raises(HistoryError, match="nothing of a history"):
+        rescue.salvage(path, path.with_name("saved.db"))
     monkeypatch.setattr(rescue, "save_readable", full)
     with pytest.raises(HistoryError, match="No space left"):
         Store.open(path)
