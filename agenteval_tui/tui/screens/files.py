@@ -337,25 +337,34 @@ class ExportScreen(_FileScreen):
         super().__init__()
         self._runs = tuple(runs)
         self._over = ""
+        self._format = "openai"
 
     def fields(self) -> list[Field]:
         from agenteval_tui.exchange.exporting import EXPORTERS
 
         formats = tuple((name, f"{name}: {one.about}") for name, one in EXPORTERS.items())
-        name = self._runs[0].execution_id[:10].lower()
         return [
             Field("format", "format", "openai", choices=formats),
-            Field("path", "file", f"runs-{name}.jsonl", placeholder="where to"),
+            Field("path", "file", self._own_name("openai"), placeholder="where to"),
         ]
 
     def on_mount(self) -> None:
         super().on_mount()
         self.tell((f"{count(len(self._runs), 'run')} with their transcripts.", "dim"))
 
+    def _own_name(self, form: str) -> str:
+        from agenteval_tui.exchange.run_export import EXPORTS
+
+        return f"runs-{self._runs[0].execution_id[:10].lower()}{EXPORTS[form][1]}"
+
     def on_form_changed(self, event: Form.Changed) -> None:
-        """Another name: nothing was agreed to."""
+        """Another name: nothing was agreed to. Another format ends otherwise, while the name is still ours."""
         event.stop()
         self._over = ""
+        values = event.form.values()
+        if values["path"] == self._own_name(self._format):
+            event.form.fill({"path": self._own_name(values["format"])})
+        self._format = values["format"]
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it; over a file that is there only after a second enter."""
