@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_core import from_json
+
 from agenteval_tui.agents.interface import AgentEvent, ToolArgumentsDelta, ToolCallStarted
 from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.transcripts.model import Usage
@@ -130,6 +132,11 @@ class ModelReply(StreamReply):
 
 def decoded(text: str) -> Any:
     """The JSON value of a text. Raises `NoReplyError`."""
+    try:
+        # Of each token of each stream: a sixth of the time that `json` takes.
+        return from_json(text)
+    except ValueError:
+        pass  # it is stricter: half of a surrogate pair, very deep nesting
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -15,7 +15,7 @@ from agenteval_tui.agents.chat_reply import ChatReply
 from agenteval_tui.agents.http_options import HttpOptions
 from agenteval_tui.agents.http_reply import HttpReply
 from agenteval_tui.agents.messages_reply import MessagesReply
-from agenteval_tui.agents.reply import NoReplyError, ServerSaidError, StreamReply
+from agenteval_tui.agents.reply import NoReplyError, ServerSaidError, StreamReply, decoded
 from agenteval_tui.agents.responses_reply import ResponsesReply
 from agenteval_tui.agents.sse import ServerEvent
 
@@ -97,3 +97,26 @@ def test_any_depth(name: str, depth: int) -> None:
         read(REPLIES[name], [text], text)
     read(REPLIES[name], texts[1:3], texts[-1])
     http_errors.message_in(deep)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": [1, -0, 1.5, 1e400, -1E-7, 123456789012345678901234567890, true, null], "ä": "\\u00e4\\n😀"}',
+        '{"half of a pair": "\\ud83d"}',
+        "[" * 500 + "]" * 500,
+        '{"a": 1, "a": 2}',
+        "NaN",
+        " 1 ",
+        '"\\/"',
+    ],
+)
+def test_what_is_json_is_what_the_standard_library_says(text: str) -> None:
+    found, expected = decoded(text), json.loads(text)
+    assert repr(found) == repr(expected)
+
+
+@pytest.mark.parametrize("text", ["", "{", "{'a': 1}", "\ufeff{}", '"\n"', "[1,]", "01", '{"a": 1} x'])
+def test_what_is_no_json_is_said(text: str) -> None:
+    with pytest.raises(NoReplyError, match="not JSON"):
+        decoded(text)
