@@ -16,6 +16,8 @@ from agenteval_tui.runs import client, events
 from agenteval_tui.runs.live import Live
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
+from agenteval_tui.tui.lines import plain
+from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.history import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
@@ -24,6 +26,7 @@ from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.screens.run import RunScreen
 from agenteval_tui.tui.screens.suites import SuitesScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
+from agenteval_tui.tui.session import Session
 from agenteval_tui.tui.watching import ALL, Watching
 
 pytestmark = pytest.mark.xdist_group("screens")
@@ -108,6 +111,19 @@ async def test_an_answer_is_cancelled_and_a_check_is_shown(tmp_path: Path) -> No
         await pilot.press("escape", "slash", *"nothing-like-it")
         await settle(pilot)
         assert "No agent matches" in text_of(app)
+
+
+def test_agents_of_one_name_say_which_suite_is_theirs(tmp_path: Path) -> None:
+    path = suite_at(tmp_path / "suites")
+    other = path.read_text().replace("Own", "Other")
+    session = Session((path.parent,), tmp_path / "history.db")
+    assert "Own" not in plain(AgentRows(session.agents()[0], {}).line(0, 100, focused=False))
+    path.with_name("other.suite.yaml").write_text(other)
+    rows = AgentRows(session.agents()[0], {})
+    shown = [plain(rows.line(index, 100, focused=False)) for index in range(rows.count())]
+    assert {line.split()[1] for line in shown if "Other" in line} == {
+        line.split()[1] for line in shown if "Own" in line
+    }
 
 
 async def test_a_program_of_an_untrusted_folder_asks_first(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ class AgentRows:
         self.agents = [one for one in agents if all(word in _words(one) for word in words)]
         self._reports = reports
         self._places = {one.key: place for place, one in enumerate(self.agents)}
+        names = Counter(one.name for one in agents)
+        self._of_suites = {one.key for one in agents if names[one.name] > 1}  # a name alone says not which
         self._names = min(max((len(one.name) for one in self.agents), default=0), 26)
 
     def count(self) -> int:
@@ -51,6 +54,8 @@ class AgentRows:
         start.append((one_line(one.address, 200), "dim"))
         report = self._reports.get(one.key)
         end: list[Cell] = []
+        if one.key in self._of_suites:
+            end.append((one_line(one.suite or "your own", 30), "dim"))
         if report is not None and report.latency_ms is not None:
             end.append((right(duration(report.latency_ms), 8), "dim"))
         return spread(start, (*end, (" ", "")), width)

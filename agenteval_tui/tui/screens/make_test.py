@@ -42,12 +42,12 @@ class MakeTestScreen(ModalScreen["tuple[str, str] | None"]):
         first = next((one.text for one in self._chat.turns if one.error is None), "")
         fields = [
             Field("suite", "suite", choices=(("", "reading the suites …"),)),
-            Field("name", "name", one_line(first, NAME), hint="what is tested"),
+            Field("name", "name", one_line(first, NAME), placeholder="what is tested"),
             Field("id", "id", placeholder="made from the name"),
         ]
         with Vertical(id="sheet"):
             yield LineBlock(lambda width: [fit((("Make a test of this conversation", "bold"),), width), ()], id="head")
-            yield Form(fields, id="fields")
+            yield Form(fields, below=True, id="fields")
             yield LineBlock(self._estimate_lines, id="estimate")
             yield LineBlock(self._foot, id="foot")
 
