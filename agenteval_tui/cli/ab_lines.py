@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenteval_tui.cli.output import Output, Style, dollars, duration, percent
+from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, plural
 from agenteval_tui.text.display import one_line
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def print_ab(out: Output, found: ABResult, *, tests: bool = False) -> None:
     if found.difference is not None and found.interval is not None:
         low, high = found.interval
         said = f"B minus A: {_points(found.difference)} points"
-        span = f"  (95 % interval {_points(low)} to {_points(high)}, {found.cases} cases"
+        span = f"  (95 % interval {_points(low)} to {_points(high)}, {plural(found.cases, 'case')}"
         span += f", {_TESTS[found.test]}: p = {found.p_value:.3g})" if found.p_value is not None else ")"
         out.line(said, (span, "dim"))
     pairs = found.pairs
@@ -39,7 +39,7 @@ def print_ab(out: Output, found: ABResult, *, tests: bool = False) -> None:
     ):
         _measure(out, name, one, shown)
     if found.unpaired:
-        out.line((f"{found.unpaired} cases were decided under one of them only, and are left out", "warn"))
+        out.line((f"{plural(found.unpaired, 'case')} decided under one of them only: left out", "warn"))
     if tests:
         _tests(out, found)
     style: Style = "good" if found.recommended else "bold"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 COMPARE = "compare:"
+CURSOR = 52  # cells up to how many of its runs passed
 
 
 def show_versions(
@@ -115,7 +116,7 @@ class VersionsScreen(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
             yield LineBlock(self._head, id="head")
-            yield VirtualList(_Rows(self._found), id="versions")
+            yield VirtualList(_Rows(self._found), cursor_width=CURSOR, id="versions")
             yield LinesView(id="text")
             yield LineBlock(self._foot, id="foot")
 
