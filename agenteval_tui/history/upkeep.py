@@ -157,7 +157,7 @@ def vacuum(store: Store) -> Vacuumed:
             where=str(path),
             mend="wait for its end (agenteval ps)",
         )
-    _refuse_without_room(path)
+    _refuse_without_room(path, store.read(_pages))
     store.flush()
     try:
         with closing(connect_writer(path)) as connection:
@@ -178,14 +178,15 @@ def _pages(connection: sqlite3.Connection) -> int:
     return pages * size
 
 
-def _refuse_without_room(path: Path) -> None:
+def _refuse_without_room(path: Path, size: int) -> None:
+    """`size`: bytes of the pages, also of those that are only in the log yet."""
     import shutil
 
-    size, free = path.stat().st_size, shutil.disk_usage(path.parent).free
+    free = shutil.disk_usage(path.parent).free
     if free < 2 * size:
         raise HistoryError(
-            f"there is not enough room to write the file anew: it takes {size / 1e6:,.0f} MB twice, and"
-            f" {free / 1e6:,.0f} MB are free",
+            f"there is not enough room to write the file anew: it takes {size / 1e6:,.1f} MB twice, and"
+            f" {free / 1e6:,.1f} MB are free",
             where=str(path),
             mend="free some space, or copy it to another disk: agenteval db export FILE",
         )
