@@ -16,6 +16,7 @@ from textual.widgets import TextArea
 from agenteval_tui.tui.drafts import Kept
 from agenteval_tui.tui.screens.editor import EditorScreen
 from agenteval_tui.tui.screens.editor_questions import draft_question
+from agenteval_tui.tui.screens.question import QuestionScreen
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 
 __all__ = ["pictures"]  # a fixture
@@ -52,6 +53,10 @@ def break_it(screen: EditorScreen) -> None:
 async def test_editor(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
     async with pictures.of(app_on(*recorded)) as pilot:
         screen = await opened(pilot)
+        screen.app.push_screen(kept_draft(screen))
+        await pictures.take("test_editor_draft", SMALL)
+        await pilot.press("escape")
+        await settle(pilot)
         await pictures.take("test_editor[{size}]")
         await resized(pilot, SMALL)
         for pane in ("tests", "criteria"):
@@ -68,20 +73,6 @@ async def test_editor_with_problems(pictures: Pictures, recorded: tuple[Path, Pa
         await pictures.take("test_editor_with_problems[{size}]", LARGE, SMALL)
 
 
-async def test_editor_draft(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
-    async with pictures.of(app_on(*recorded)) as pilot:
-        screen = await opened(pilot)
-        doc = screen._doc
-        assert doc is not None
-        doc.form.values.update(name="Another name", repeat="7")
-        doc.form.criteria[0].values["weight"] = "3"
-        data = doc.as_data()
-        doc.form = doc.base.copy()
-        kept = Kept("test", doc.loaded.key, doc.test_id, "", NOON, data)
-        screen.app.push_screen(draft_question(doc, kept))
-        await pictures.take("test_editor_draft", SMALL)
-
-
 @pytest.mark.parametrize("size", SIZES, ids=["80x24", "140x45"])
 async def test_editor_beside_a_run(pictures: Pictures, recorded: tuple[Path, Path], size: tuple[int, int]) -> None:
     async with pictures.of(app_on(*recorded), size) as pilot:
@@ -92,6 +83,17 @@ async def test_editor_beside_a_run(pictures: Pictures, recorded: tuple[Path, Pat
             screen._focus_pane(pane)
             await settle(pilot)
             await pictures.take(f"test_editor_beside_a_run[{pane}-{{size}}]", size)
+
+
+def kept_draft(screen: EditorScreen) -> QuestionScreen:
+    """The question about an edit that was kept."""
+    doc = screen._doc
+    assert doc is not None
+    doc.form.values.update(name="Another name", repeat="7")
+    doc.form.criteria[0].values["weight"] = "3"
+    data = doc.as_data()
+    doc.form = doc.base.copy()
+    return draft_question(doc, Kept("test", doc.loaded.key, doc.test_id, "", NOON, data))
 
 
 async def test_suites_with_marks_and_a_wrong_filter(pictures: Pictures, recorded: tuple[Path, Path]) -> None:
