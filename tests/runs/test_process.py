@@ -53,16 +53,48 @@ tests:
         config_uxon: '{{"metrics": [{{"type": "TextMatch", "contains": "hello"}}]}}'
 """
 
+# Runs that say something again and again, and do not end before the file `go` is there: what a test wants to find
+# running is running, however busy the machine is.
+WAITING = """
+  - id: waits
+    name: Waits for a file
+    agent: waiting
+    prompt: hi
+    repeat: {repeat}
+    criteria:
+      - name: Greets
+        prototype_class: TextResponse
+        config_uxon: '{{"metrics": [{{"type": "TextMatch", "contains": "hello"}}]}}'
+agents:
+  waiting: {{kind: command, command: [sh, waiting.sh]}}
+"""
+WAITING_SH = """
+cat > /dev/null
+until [ -e go ]; do
+  printf '{"type": "text", "text": "hello "}\\n'
+  sleep 0.05
+done
+printf '{"type": "text", "text": "hello"}\\n{"type": "done"}\\n'
+"""
+
 
 @pytest.fixture
 def begin(tmp_path: Path) -> Any:
-    """Start an execution of recordings that take `total_ms` each; whatever still lives at the end is killed."""
+    """Start an execution of recordings that take `total_ms` each, and of `waiting` runs, which come first; whatever
+    still lives at the end is killed."""
     started: list[Live] = []
 
-    def begin(total_ms: int = 100, repeat: int = 2, **options: Any) -> Live:
+    def begin(total_ms: int = 100, repeat: int = 2, waiting: int = 0, **options: Any) -> Live:
         path = tmp_path / "recorded.suite.yaml"
-        path.write_text(SUITE.format(answer=ANSWER, total_ms=total_ms, repeat=repeat))
-        live = start(ExecutionRequest((str(path),), PlanOptions(**options)))
+        text = SUITE.format(answer=ANSWER, total_ms=total_ms, repeat=repeat)
+        if waiting:
+            (tmp_path / "waiting.sh").write_text(WAITING_SH)
+            tests, agents = WAITING.format(repeat=waiting).split("agents:\n")
+            head, recorded = text.split("tests:\n")
+            recorded = recorded if repeat else ""
+            text = f"{head}{agents}tests:{tests}{recorded}"
+        path.write_text(text)
+        live = start(ExecutionRequest((str(path),), PlanOptions(trust=bool(waiting), **options)))
         started.append(live)
         return live
 
@@ -154,9 +186,10 @@ async def test_two_watchers_see_the_same_and_one_may_watch_one_run(begin: Callab
     assert first.view.counts == second.view.counts
 
 
-async def test_a_watcher_that_is_killed_stops_nothing_and_another_sees_everything(begin: Callable[..., Live]) -> None:
-    # It lasts so long that the watcher finds it running on a busy machine too.
-    live = await asyncio.to_thread(begin, total_ms=1500, repeat=4, concurrency=1)
+async def test_a_watcher_that_is_killed_stops_nothing_and_another_sees_everything(
+    begin: Callable[..., Live], tmp_path: Path
+) -> None:
+    live = await asyncio.to_thread(begin, total_ms=10, repeat=2, waiting=2, concurrency=2)
     # A watcher in a process of its own, which says when it has seen text, and is then killed.
     program = """
         import asyncio, sys
@@ -180,9 +213,15 @@ async def test_a_watcher_that_is_killed_stops_nothing_and_another_sees_everythin
     child.wait()
     child.stdout.close()
     watcher = await watch(live)
+    await watcher.until(lambda view: view.total)
+    assert not watcher.view.ended
+    (tmp_path / "go").touch()
     await watcher.until(lambda view: view.ended)
     assert watcher.view.count("passed") == 4
-    assert [run.text for run in watcher.view.runs.values()] == [ANSWER] * 4
+    with Store.open(history_file()) as store:
+        kept = {row.id: store.transcript(row.id).final_output for row in store.runs_of_execution(live.execution)}
+    assert {run: seen.text for run, seen in watcher.view.runs.items()} == kept
+    assert list(kept.values())[2:] == [ANSWER] * 2
     assert statuses(live) == ["passed"] * 4
 
 
@@ -282,13 +321,14 @@ async def test_what_is_killed_is_not_shown_as_living(begin: Callable[..., Live])
 
 @pytest.mark.parametrize("graded", [1, 7, 23])
 async def test_what_was_told_to_have_ended_survives_kill_9(begin: Callable[..., Live], graded: int) -> None:
-    live = await asyncio.to_thread(begin, total_ms=40, repeat=400, concurrency=4)
+    # One of them does not end: the others go as fast as they can, and it is killed in their midst or just behind.
+    live = await asyncio.to_thread(begin, total_ms=10, repeat=400, waiting=1, concurrency=5)
     watcher = await watch(live)
     await watcher.until(lambda view: view.done >= graded)
     os.kill(live.pid, signal.SIGKILL)
     with pytest.raises(StopAsyncIteration):  # what was on its way still comes in
         await watcher.until(lambda view: view.ended)
-    assert 0 < watcher.view.done < 400
+    assert 0 < watcher.view.done <= 400 < watcher.view.total
     with Store.open(history_file()) as store:
         stored = {row.id: row.status for row in store.runs_of_execution(live.execution)}
     for run in watcher.view.ended_runs:
@@ -302,19 +342,21 @@ async def test_an_end_before_anybody_could_attach_is_still_seen(begin: Callable[
     assert watcher.view.count("passed") == 1
 
 
-async def test_what_was_killed_is_resumed_in_a_process_of_its_own(begin: Callable[..., Live]) -> None:
-    killed = await asyncio.to_thread(begin, total_ms=400, repeat=8, concurrency=1)
+async def test_what_was_killed_is_resumed_in_a_process_of_its_own(begin: Callable[..., Live], tmp_path: Path) -> None:
+    killed = await asyncio.to_thread(begin, total_ms=10, repeat=3, waiting=5, concurrency=6)
     watcher = await watch(killed)
     await watcher.until(lambda view: view.done >= 2)
     os.kill(killed.pid, signal.SIGKILL)
     with pytest.raises(StopAsyncIteration):  # what was on its way still comes in
         await watcher.until(lambda view: view.ended)
     await gone(killed)
+    (tmp_path / "go").touch()
     with Store.open(history_file()) as store:
         before = {row.id: row for row in store.runs_of_execution(killed.execution)}
     ended = {run for run, row in before.items() if row.status == "passed"}
     assert 2 <= len(ended) < 8
-    live = await asyncio.to_thread(start, ExecutionRequest(resume=killed.execution[:14]))
+    again_trusted = PlanOptions(trust=True)
+    live = await asyncio.to_thread(start, ExecutionRequest((), again_trusted, resume=killed.execution[:14]))
     assert (live.execution, live.title) == (killed.execution, killed.title)
     assert live.pid != killed.pid
     again = await watch(live)
