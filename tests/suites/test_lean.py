@@ -7,7 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = ["jinja2", "watchfiles", "httpx", "jsonschema", "sqlite3", "textual", "rich", "difflib", "asyncio", "rapidfuzz"]
+HEAVY = [
+    "importlib.metadata",
+    "jinja2",
+    "watchfiles",
+    "httpx",
+    "jsonschema",
+    "sqlite3",
+    "textual",
+    "rich",
+    "difflib",
+    "asyncio",
+    "rapidfuzz",
+]
 
 
 def test_loading_a_right_suite_imports_nothing_heavy(tmp_path: Path) -> None:
@@ -18,6 +30,8 @@ def test_loading_a_right_suite_imports_nothing_heavy(tmp_path: Path) -> None:
     )
     code = (
         "import json, sys\n"
+        "from agenteval_tui.__main__ import _without_plugins_of_pydantic\n"
+        "_without_plugins_of_pydantic()\n"
         "from agenteval_tui.suites.load import load_suite\n"
         "assert load_suite(sys.argv[1]).ok\n"
         "print(json.dumps(sorted(sys.modules)))"
