@@ -81,8 +81,8 @@ def _merged(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _recording(trace: str, runs: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
-    ids = {run["id"] for run in runs}
-    root = next((run for run in runs if run.get("parent_run_id") not in ids), runs[0])
+    ids = {plain_text(run["id"]) for run in runs}
+    root = next((run for run in runs if plain_text(run.get("parent_run_id")) not in ids), runs[0])
     try:
         transcript = _transcript(root, runs)
     except AgentevalError as error:

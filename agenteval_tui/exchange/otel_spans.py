@@ -158,16 +158,20 @@ def _value(given: Any, depth: int = 0) -> Any:
         if key == "intValue":
             return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
         if key == "arrayValue":
-            inner = value.get("values") if isinstance(value, Mapping) else None
-            return [_value(one, depth + 1) for one in inner or ()]
+            inner = _list(value.get("values")) if isinstance(value, Mapping) else ()
+            return [_value(one, depth + 1) for one in inner]
         if key == "kvlistValue":
-            inner = value.get("values") if isinstance(value, Mapping) else None
-            pairs = [one for one in inner or () if isinstance(one, Mapping)]
+            inner = _list(value.get("values")) if isinstance(value, Mapping) else ()
+            pairs = [one for one in inner if isinstance(one, Mapping)]
             return {str(one.get("key")): _value(one.get("value"), depth + 1) for one in pairs}
         if key == "bytesValue":
             return _bytes(value)
         return value
     return None
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _bytes(value: Any) -> str:

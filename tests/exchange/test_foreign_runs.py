@@ -441,6 +441,16 @@ def test_conversations_in_the_events_of_spans_and_in_openinferences_words(import
     assert (runs[2][1].usage.input_tokens, runs[2][1].tool_calls[0].duration_ms) == (5, 30.0)
 
 
+def test_values_of_the_wrong_kind_cost_what_has_them(imported) -> None:
+    odd = chat("t1", "s1", ASKED, TOLD)
+    odd["attributes"] += [
+        {"key": "gen_ai.x", "value": {kind: {"values": 1.5}}} for kind in ("arrayValue", "kvlistValue")
+    ]
+    assert len(imported(otlp(odd))[1]) == 1
+    run = {"id": {"a": 1}, "trace_id": "t", "run_type": "chain", "inputs": {"input": "hi"}, "parent_run_id": {"b": 2}}
+    assert len(imported({"post": [run], "patch": []}, "odd.json")[1]) == 1
+
+
 def test_a_trace_that_failed_is_an_error(imported) -> None:
     agent = span("t", "a", {"gen_ai.operation.name": "invoke_agent", "error.type": "timeout"}, 0, 50,
                  status={"code": 2, "message": "too slow"})  # fmt: skip
