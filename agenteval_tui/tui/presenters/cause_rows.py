@@ -111,6 +111,8 @@ def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
         many = count(len(causes.scope.runs), "run")
         grade = "agenteval grade judges stored runs with the criteria of a file."
         return said(f"Nothing was judged in {many}: no run passed or failed.", grade, scope)
+    if not causes.ended and causes.scope.execution_id:
+        return said("No run of this execution has ended yet, or none is left.", scope)
     if not causes.ended:
         return said("Nothing was run yet.", "1 goes to the suites; r runs what is there.")
     return said(f"Nothing failed in {count(causes.ended, 'run')}.", scope, style="passed")
