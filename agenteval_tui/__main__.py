@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -30,14 +29,15 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _without_plugins_of_pydantic() -> None:
-    """pydantic would look through all that is installed for plug-ins of its own, and run them: none is wanted here."""
-    if os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__") == "__all__":
-        # Switched off, its module that looks for them still loads `importlib.metadata` with most of `email` when the
-        # first model is built, a tenth of a short verb. One that finds none stands in for it; where pydantic has no
-        # such module, nobody asks for this one.
-        none = ModuleType("pydantic.plugin._loader")
-        vars(none)["get_plugins"] = tuple
-        sys.modules.setdefault(none.__name__, none)
+    """pydantic would look through all that is installed for plug-ins of its own, and run them: none is wanted here.
+
+    Its module that looks for them loads `importlib.metadata` with most of `email` when the first model is built, a
+    tenth of a short verb. One that finds none stands in for it; where pydantic has no such module, nobody asks for this
+    one. The variable that pydantic reads would do neither: programs of agents would inherit it.
+    """
+    none = ModuleType("pydantic.plugin._loader")
+    vars(none)["get_plugins"] = tuple
+    sys.modules.setdefault(none.__name__, none)
 
 
 def _launch(start: AppStart) -> int:
