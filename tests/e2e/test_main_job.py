@@ -29,7 +29,8 @@ def suites(tmp_path: Path) -> Path:
 
 def start(*arguments: str, columns: int = 140, rows: int = 45, **environment: str) -> Terminal:
     """The installed command in a terminal."""
-    return Terminal([AGENTEVAL, *arguments], columns=columns, rows=rows, env=environment)
+    # With the time behind an escape that the program has by itself.
+    return Terminal([AGENTEVAL, *arguments], columns=columns, rows=rows, env={"ESCDELAY": "", **environment})
 
 
 def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None:
@@ -73,8 +74,7 @@ def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None
         terminal.wait_for("1 execution")
         terminal.send("\r")
         terminal.wait_for("5 runs")
-        terminal.send("q")
-        terminal.wait_for_end()
+        ends_by(terminal, signal.SIGHUP)
 
 
 def before_lines(text: str) -> list[str]:
@@ -88,22 +88,21 @@ def before_lines(text: str) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_restores_the_terminal(suites: Path, number: signal.Signals) -> None:
-    with start(str(suites)) as terminal:
-        terminal.wait_for("kunden-deutschland")
-        os.kill(terminal.pid, number)
-        terminal.wait_for_end()
-        written = bytes(terminal.written)
-        assert written.rindex(b"\x1b[?1049l") > written.rindex(b"\x1b[?1049h")
-        assert written.rindex(b"\x1b[?1000l") > written.rindex(b"\x1b[?1000h")
+def ends_by(terminal: Terminal, number: signal.Signals) -> None:
+    """The program, sent this signal, ends and leaves the terminal as it was."""
+    os.kill(terminal.pid, number)
+    terminal.wait_for_end()
+    written = bytes(terminal.written)
+    assert written.rindex(b"\x1b[?1049l") > written.rindex(b"\x1b[?1049h")
+    assert written.rindex(b"\x1b[?1000l") > written.rindex(b"\x1b[?1000h")
 
 
-def test_idle_writes_nothing(suites: Path) -> None:
+def test_idle_writes_nothing_and_a_signal_restores_the_terminal(suites: Path) -> None:
     with start(str(suites)) as terminal:
         terminal.wait_for("kunden-deutschland")
         terminal.settle()
         assert terminal.read(1.0) == b""
+        ends_by(terminal, signal.SIGTERM)
 
 
 def test_an_app_that_is_killed_leaves_its_execution_running(suites: Path) -> None:

@@ -20,6 +20,7 @@ from walked import NOTED, seen
 from agenteval_tui import places
 from agenteval_tui.text.display import displayable
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
+from agenteval_tui.tui.private_painting import ASKED_AT_MOST, WHERE
 
 ENTER, ESCAPE, TAB = "\r", "\x1b", "\t"
 F1, F2, F3, F4, F6, F7, F9 = "\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[17~", "\x1b[18~", "\x1b[20~"
@@ -101,10 +102,11 @@ class Walk:
 
     def to(self, screen: str, *keys: str, holds: str = "") -> None:
         """Press keys until this screen is there, and (where a text is named) has it."""
+        before = self.shown()
         self.press(*keys)
-        self.wait_for(lambda _: self.shown().endswith(screen))
+        self.wait_for(lambda _: self.shown().endswith(screen), what=f"{screen}, by {keys} on {before or 'nothing yet'}")
         if holds:
-            self.wait_for(holds)
+            self.wait_for(holds, what=f"{holds!r} on {screen}, by {keys} on {before}")
         self.settle(0.1)
 
     def sheet(self, key: str, sheet: str, *keys: str, holds: str = "") -> None:
@@ -172,7 +174,8 @@ def assert_harmless(written: str) -> None:
     assert written.count("31337") > 100, "the harmless part is shown"
     for copied in copies(written):
         assert displayable(copied) == copied
-    written = _CLIPBOARD.sub("", written)
+    # The app's own question, which a terminal that never answers is asked so often and not once more.
+    written = _CLIPBOARD.sub("", written).replace(WHERE, "", ASKED_AT_MOST)
     for found in SEQUENCE.finditer(written):
         assert OURS.fullmatch(found[0]), repr(written[found.start() - 60 : found.end() + 60])
     rest = SEQUENCE.sub("", written).replace("\r", "").replace("\n", "")

@@ -65,6 +65,8 @@ class Terminal:
         self._stream = pyte.Stream(self.screen)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._begun = ""
+        self._asking = b""
+        self.says_where = True  # the cursor is, when it is asked
         self.written = bytearray()
         size = struct.pack("HHHH", rows, columns, 0, 0)
         # COLUMNS and LINES (test runners set them) would be believed before the terminal's own size.
@@ -74,6 +76,8 @@ class Terminal:
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "TEXTUAL_ANIMATIONS": "none",
+            # After so many milliseconds in which nothing followed it, an escape was the key. Keys come one by one here.
+            "ESCDELAY": "10",
             "LANG": "C.UTF-8",
             "PYTHONPATH": str(ROOT),
             **(env or {}),
@@ -113,6 +117,10 @@ class Terminal:
             # Textual asks whether the terminal can show frames at once: say yes, as modern ones do.
             if b"\x1b[?2026$p" in data:
                 self.send("\x1b[?2026;2$y")
+            # Our program asks behind a picture where the cursor is, to know that the picture is there.
+            for _ in range((self._asking + data).count(b"\x1b[6n") if self.says_where else 0):
+                self.send("\x1b[1;1R")
+            self._asking = data[-3:]
         self.written += got
         text = COLOURS.sub("", self._begun + self._decoder.decode(bytes(got)))
         begun = BEGUN.search(text)
@@ -124,27 +132,37 @@ class Terminal:
         """Type."""
         os.write(self.fd, keys.encode())
 
-    def wait_for(self, condition: str | Callable[[Terminal], bool], timeout: float = 60.0) -> None:
-        """Read until the screen shows the text (or the condition holds); fails after `timeout` seconds."""
+    def wait_for(self, condition: str | Callable[[Terminal], bool], timeout: float = 60.0, *, what: str = "") -> None:
+        """Read until the screen shows the text (or the condition holds); fails after `timeout` seconds.
+
+        And at once when the program has ended meanwhile. `what` is what the failure says that was waited for.
+        """
         test = (lambda t: condition in t.text) if isinstance(condition, str) else condition
         end = time.monotonic() + timeout
         while not test(self):
-            assert time.monotonic() < end, f"never came: {condition!r}; the screen:\n{self.text}"
+            ended = self._ended() and not self.read(0)
+            assert not ended or test(self), (
+                f"it ended, and this never came: {what or condition!r}; the screen:\n{self.text}"
+            )
+            assert time.monotonic() < end, f"never came: {what or condition!r}; the screen:\n{self.text}"
             # To look at a whole screen takes as long as to draw it: for a text only when there is something new.
-            while not self.read(0.02) and isinstance(condition, str) and time.monotonic() < end:
+            while not self.read(0.02) and isinstance(condition, str) and time.monotonic() < end and not self._ended():
                 pass
+
+    def _ended(self) -> bool:
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def press(self, *keys: str) -> None:
         """Type keys one by one: the next when the program has done what it does about the one before."""
         for key in keys:
             end = time.monotonic() + 60
             before, _ = self._worked(main=True)
-            # An escape alone is a key only when nothing has followed it for a while: this is the key in any case.
-            self.send("\x1b[27u" if key == "\x1b" else key)
+            self.send(key)
             while before and self._worked(main=True) == (before, False):
                 assert time.monotonic() < end, f"nobody reads {key!r}; the screen:\n{self.text}"
                 self.read(0.002)
-            self.settle(0.03 if before else 0.25)
+            # An escape alone is a key only when nothing follows it, which the toolkit looks at ten times a second.
+            self.settle(0.25 if not before else 0.15 if key == "\x1b" else 0.03)
 
     def settle(self, quiet: float = 0.4) -> None:
         """Read until nothing was written for `quiet` seconds in which the program had nothing to do.
@@ -162,11 +180,17 @@ class Terminal:
     def _worked(self, main: bool = False) -> tuple[int, bool]:
         """For how many nanoseconds the program's threads (or its main one) ran; whether one of them would like to."""
         spent, wants = 0, False
-        tasks = Path(f"/proc/{self.pid}/task")
-        for task in [tasks / str(self.pid)] if main else tasks.glob("*"):
+        tasks = f"/proc/{self.pid}/task"
+        try:
+            names = [str(self.pid)] if main else os.listdir(tasks)
+        except OSError:
+            names = []  # it has ended, or this is no Linux
+        for name in names:
             try:
-                spent += int((task / "schedstat").read_bytes().split()[0])
-                wants |= (task / "stat").read_bytes().rpartition(b")")[2].split()[0] in b"RD"
+                with open(f"{tasks}/{name}/schedstat", "rb", buffering=0) as schedstat:
+                    spent += int(schedstat.read().split()[0])
+                with open(f"{tasks}/{name}/stat", "rb", buffering=0) as stat:
+                    wants |= stat.read().rpartition(b")")[2].split()[0] in b"RD"
             except (OSError, IndexError):
                 pass  # it has just ended, or this is no Linux
         return spent, wants
@@ -180,7 +204,7 @@ class Terminal:
     def wait_for_end(self, timeout: float = 60.0) -> None:
         """Read until the program has ended by itself; fails after `timeout` seconds."""
         end = time.monotonic() + timeout
-        while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        while not self._ended():
             assert time.monotonic() < end, f"it did not end; the screen:\n{self.text}"
             self.read(0.02)
         self.read(0.02)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from hostile import (
     F7,
     F9,
     TAB,
+    Walk,
     assert_harmless,
     hostile_texts,
     suite_of,
@@ -30,28 +31,34 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.text.identity import now_ms
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("e2e")]
+pytestmark = pytest.mark.e2e
 
 SHOWN = {
-    "agents.AgentsScreen",
-    "choose_run.ChooseRunScreen",
-    "difference.DifferenceScreen",
-    "divergence.DivergenceScreen",
-    "editor.EditorScreen",
-    "help.HelpScreen",
-    "history.HistoryScreen",
-    "inspect.InspectScreen",
-    "make_test.MakeTestScreen",
-    "new_test.NewTestScreen",
-    "new_test.TagsScreen",
-    "plan.PlanScreen",
-    "question.QuestionScreen",
-    "run.RunScreen",
-    "suites.SuitesScreen",
-    "theme.ThemeScreen",
-    "trust.TrustScreen",
+    "through_runs": {
+        "choose_run.ChooseRunScreen",
+        "difference.DifferenceScreen",
+        "divergence.DivergenceScreen",
+        "help.HelpScreen",
+        "inspect.InspectScreen",
+        "suites.SuitesScreen",
+        "theme.ThemeScreen",
+    },
+    "through_agents_and_the_editor": {
+        "agents.AgentsScreen",
+        "editor.EditorScreen",
+        "history.HistoryScreen",
+        "make_test.MakeTestScreen",
+        "new_suite.NewSuiteScreen",
+        "new_test.NewTestScreen",
+        "new_test.TagsScreen",
+        "plan.PlanScreen",
+        "question.QuestionScreen",
+        "run.RunScreen",
+        "suites.SuitesScreen",
+        "trust.TrustScreen",
+    },
 }
-"""What this walk comes to; test_attacks_sheets.py comes to the rest."""
+"""What each walk comes to; those of test_attacks_sheets.py come to the rest."""
 
 
 def write_history(db: Path, suite: Path, texts: list[str]) -> None:
@@ -93,76 +100,90 @@ def write_history(db: Path, suite: Path, texts: list[str]) -> None:
     store.close()
 
 
-def walk(folder: Path, texts: list[str]) -> str:
-    """Through all screens, pressing what is there; gives all that the terminal received."""
-    written = [text.encode("utf-8", "ignore").decode() for text in texts]
-    with walking(folder, texts, suite_of(written), write_history) as on:
-        terminal, press = on.terminal, on.press
-        on.to("SuitesScreen", holds="test-0")
-        press(F1, ESCAPE, F2)
+def through_runs(on: Walk, texts: list[str]) -> None:
+    """Suites with their sheets; and for each of the texts its runs, what they differ in, and their config."""
+    terminal, press = on.terminal, on.press
+    press(F1, ESCAPE, F2)
+    terminal.settle()
+    press(ESCAPE, "\x10")
+    terminal.settle()
+    press(ESCAPE)
+    for number in range(len(texts)):
+        press("g", *["j"] * (2 + number), " ", "j", TAB, TAB, "k", " ")
+        on.to("InspectScreen", ENTER, holds="looked at")
         terminal.settle()
-        press(ESCAPE, "\x10")
+        press("c", "c", "t", "t", "x", "x", ".", ",", "F", "F", "/", "3133", ENTER, ESCAPE)
+        on.to("ChooseRunScreen", "D", holds="Compare run")
+        on.to("InspectScreen", ESCAPE)
+        on.to("DifferenceScreen", "d", holds="compare with")
         terminal.settle()
-        press(ESCAPE)
-        for number in range(len(texts)):
-            press("g", *["j"] * (2 + number), " ", "j", TAB, TAB, "k", " ")
-            press(ENTER)
-            terminal.wait_for("looked at")
-            terminal.settle()
-            press("c", "c", "t", "t", "x", "x", ".", ",", "F", "F", "/", "3133", ENTER, ESCAPE)
-            press("D")
-            terminal.wait_for("Compare run")
-            press(ESCAPE, "d")
-            terminal.wait_for("compare with")
-            terminal.settle()
-            press("n", "f", "F", "x", "b")
-            terminal.wait_for("divergence")
-            terminal.settle()
-            press("g", "j", "f", "a", "s", "j", "d", "y", "4")
-            terminal.wait_for("looked at")
-            press("e", "\x1b[B", " ", F4, F7)
-            terminal.settle()
-            press(ESCAPE, F9, ESCAPE, F6, ESCAPE, "N", "N", "n", "p")
-            on.to("SuitesScreen", "1")
-        press("G", "/", "3133", ESCAPE, "5")
-        terminal.wait_for("1 execution")
-        press(ENTER, "j", "f", "f", TAB, "G", "/", "31337")
+        press("n", "f", "F", "x")
+        on.to("DivergenceScreen", "b", holds="divergence")
         terminal.settle()
-        press(ESCAPE, ESCAPE, ESCAPE, "1", "g", "r")
-        terminal.settle(1.0)
-        press("3", "l", "n", TAB, TAB, "5")
-        terminal.wait_for("execution")
-        press("8")
-        terminal.wait_for("check all")
-        terminal.wait_for("bundled")
-        # A conversation in which the words are sent and come back, and the test that is made of it.
-        press(ENTER, "31337 of customers", ENTER)
-        terminal.settle(0.5)
-        press(ESCAPE, "t")
-        terminal.settle(0.5)
-        press("\x1b[C", "\x1b[B", ESCAPE, "G", "c")
-        terminal.wait_for("needs your trust")
-        on.to("SuitesScreen", "j", ESCAPE, "/", "31337", ESCAPE, TAB, TAB, TAB, ESCAPE, "1")
-        press("g", "P")
-        terminal.wait_for("Plan a run")
-        terminal.settle(0.5)
-        press("\x1b[B", "\x1b[C", "\x1b[C", ESCAPE)
-        on.to("SuitesScreen", "3", "x", ESCAPE, "w", ESCAPE, "1")
-        # The Editor: all fields of a test, its criteria, an edit, and the questions of both screens.
-        press("g", "j", "j", "m", "t", ESCAPE, "x", ESCAPE, "n", ESCAPE, "E")
-        terminal.wait_for("config_uxon")
+        press("g", "j", "f", "a", "s", "j", "d", "y")
+        on.to("InspectScreen", "4", holds="looked at")
+        press("e", "\x1b[B", " ", F4, F7)
         terminal.settle()
-        press("x", TAB, "x", TAB, "x", TAB, "\x1b[C", ENTER, ESCAPE, "\x1b[19~")
-        press("\x0e", "j", "d", "K", "a", ESCAPE, ENTER)
-        terminal.settle(0.5)
-        press("x", "\x1a", "\x0e", "/", "31337", ESCAPE, F6, ESCAPE)
-        terminal.settle()  # out of the field, however busy the machine: in it a 1 is a 1
+        press(ESCAPE, F9, ESCAPE, F6, ESCAPE, "N", "N", "n", "p")
         on.to("SuitesScreen", "1")
+
+
+def through_agents_and_the_editor(on: Walk, texts: list[str]) -> None:
+    """What can be listed, searched, talked to, planned and written."""
+    terminal, press = on.terminal, on.press
+    press("G", "/", "3133", ESCAPE)
+    on.to("HistoryScreen", "5", holds="1 execution")
+    press(ENTER, "j", "f", "f", TAB, "G", "/", "31337")
+    terminal.settle()
+    press(ESCAPE, ESCAPE, ESCAPE)
+    on.to("SuitesScreen", "1")
+    press("g", "r")
+    terminal.settle(1.0)
+    press("3", "l", "n", TAB, TAB)
+    on.to("HistoryScreen", "5", holds="execution")
+    on.to("AgentsScreen", "8", holds="check all")
+    terminal.wait_for("bundled")
+    # A conversation in which the words are sent and come back, and the test that is made of it.
+    press(ENTER, "31337 of customers", ENTER)
+    terminal.settle(0.5)
+    press(ESCAPE, "t")
+    terminal.settle(0.5)
+    press("\x1b[C", "\x1b[B", ESCAPE, "G")
+    on.to("TrustScreen", "c", holds="needs your trust")
+    on.to("SuitesScreen", "j", ESCAPE, "/", "31337", ESCAPE, TAB, TAB, TAB, ESCAPE, "1")
+    on.to("PlanScreen", "g", "P", holds="Plan a run")
+    terminal.settle(0.5)
+    press("\x1b[B", "\x1b[C", "\x1b[C", ESCAPE)
+    on.sheet("N", "NewSuiteScreen", "31337")
+    on.to("SuitesScreen", "3", "x", ESCAPE, "w", ESCAPE, "1")
+    # The Editor: all fields of a test, its criteria, an edit, and the questions of both screens.
+    press("g", "j", "j", "m", "t", ESCAPE, "x", ESCAPE, "n", ESCAPE)
+    on.to("EditorScreen", "E", holds="config_uxon")
+    terminal.settle()
+    press("x", TAB, "x", TAB, "x", TAB, "\x1b[C", ENTER, ESCAPE, "\x1b[19~")
+    press("\x0e", "j", "d", "K", "a", ESCAPE, ENTER)
+    terminal.settle(0.5)
+    press("x", "\x1a", "\x0e", "/", "31337", ESCAPE, F6, ESCAPE)
+    terminal.settle()  # out of the field, however busy the machine: in it a 1 is a 1
+    on.to("SuitesScreen", "1")
+
+
+TEXTS = hostile_texts()
+
+
+@pytest.mark.parametrize(
+    ("way", "texts"),
+    [*((through_runs, [text]) for text in TEXTS), (through_agents_and_the_editor, TEXTS)],
+    ids=[*(f"runs-{number}" for number in range(len(TEXTS))), "agents and the editor"],
+)
+def test_no_attack_reaches_the_terminal_through_any_screen(
+    tmp_path: Path, way: Callable[[Walk, list[str]], None], texts: list[str]
+) -> None:
+    written = [text.encode("utf-8", "ignore").decode() for text in texts]
+    with walking(tmp_path / "attacked", texts, suite_of(written), write_history) as on:
+        on.to("SuitesScreen", holds="test-0")
+        way(on, texts)
         on.leave()
-        assert on.screens >= SHOWN, sorted(SHOWN - on.screens)
-        return terminal.written.decode("utf-8")
-
-
-@pytest.mark.timeout(400)
-def test_no_attack_reaches_the_terminal_through_any_screen(tmp_path: Path) -> None:
-    assert_harmless(walk(tmp_path / "attacked", hostile_texts()))
+        wanted = SHOWN[way.__name__]
+        assert on.screens >= wanted, sorted(wanted - on.screens)
+        assert_harmless(on.terminal.written.decode("utf-8"))

@@ -6,7 +6,7 @@ The walk in test_attacks.py and this one say which screens they come to: every s
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from hostile import (
     F7,
     F9,
     TAB,
+    Walk,
     assert_harmless,
     copies,
     hostile_texts,
@@ -33,35 +34,41 @@ from agenteval_tui import places
 from agenteval_tui.runs.live import Live, shown
 from agenteval_tui.text.identity import now_ms
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("walk")]
+pytestmark = pytest.mark.e2e
 
 SHOWN = {
-    "add_row.AddRowScreen",
-    "agreement.AgreementScreen",
-    "asked.AskedScreen",
-    "cause_deciding.DecideScreen",
-    "causes.CausesScreen",
-    "changed_file.ChangedFileScreen",
-    "choose.ChooseScreen",
-    "compare.CompareScreen",
-    "executions.ExecutionsScreen",
-    "export.ExportScreen",
-    "files.ExportScreen",
-    "files.ImportScreen",
-    "flips.FlipsScreen",
-    "label.LabelScreen",
-    "notices.NoticesScreen",
-    "prune.PruneScreen",
-    "quarantine.QuarantineScreen",
-    "raw_json.RawJsonScreen",
-    "relax.RelaxScreen",
-    "resume.ResumeScreen",
-    "review.ReviewScreen",
-    "run_errors.ErrorsScreen",
-    "trends.TrendsScreen",
-    "versions.VersionsScreen",
+    "through_comparing": {
+        "cause_deciding.DecideScreen",
+        "causes.CausesScreen",
+        "choose.ChooseScreen",
+        "compare.CompareScreen",
+        "quarantine.QuarantineScreen",
+        "raw_json.RawJsonScreen",
+        "versions.VersionsScreen",
+    },
+    "through_reviewing": {
+        "agreement.AgreementScreen",
+        "label.LabelScreen",
+        "review.ReviewScreen",
+        "trends.TrendsScreen",
+    },
+    "through_history": {
+        "add_row.AddRowScreen",
+        "asked.AskedScreen",
+        "changed_file.ChangedFileScreen",
+        "export.ExportScreen",
+        "files.ExportScreen",
+        "files.ImportScreen",
+        "flips.FlipsScreen",
+        "label.LabelScreen",
+        "prune.PruneScreen",
+        "relax.RelaxScreen",
+        "resume.ResumeScreen",
+        "versions.VersionsScreen",
+    },
+    "through_a_run": {"executions.ExecutionsScreen", "notices.NoticesScreen", "run_errors.ErrorsScreen"},
 }
-"""What this walk comes to, beside what the other one does."""
+"""What each walk comes to, beside what those of test_attacks.py do."""
 
 
 def suite_with(texts: list[str]) -> dict[str, Any]:
@@ -87,35 +94,39 @@ def two_run(folder: Path, texts: list[str]) -> Iterator[None]:
         yield
 
 
-def walk(folder: Path, texts: list[str]) -> str:
-    """Through the screens, each with its sheets; gives all that the terminal received."""
-    written = [text.encode("utf-8", "ignore").decode() for text in texts]
-    with two_run(folder, texts), walking(folder, texts, suite_with(written), write_history) as on:
-        on.to("SuitesScreen", holds="test-0")
-        on.press("g", "j", "j")
-        on.sheet("Q", "QuarantineScreen", "\x1b[B", "\x1b[B", holds="test-0")
-        compare(on, len(texts))
-        causes(on)
-        review(on)
-        trends(on)
-        history(on, folder)
-        inspect(on, folder)
-        run(on, folder)
-        # What was said on the way, and places by their names.
-        on.to("SuitesScreen", "1")
-        on.sheet("!", "NoticesScreen", "j", "j", "k")
-        on.to("CommandPalette", "\x10", "31337")
-        on.settle()
-        on.to("SuitesScreen", ESCAPE)
-        on.press(";", "a", ";", ESCAPE)
-        on.leave()
-        text = on.terminal.written.decode("utf-8")
-        assert on.screens >= SHOWN, sorted(SHOWN - on.screens)
-        assert len(copies(text)) == on.copied, "the clipboard is written by a person's key, and by nothing else"
-        return text
+def through_comparing(on: Walk, folder: Path, tests: int) -> None:
+    """What runs are held against, why they fail, and what was decided of that."""
+    on.press("g", "j", "j")
+    on.sheet("Q", "QuarantineScreen", "\x1b[B", "\x1b[B", holds="test-0")
+    compare(on, tests)
+    causes(on)
 
 
-def compare(on: Any, tests: int) -> None:
+def through_reviewing(on: Walk, folder: Path, tests: int) -> None:
+    """What people say of runs, and what becomes of runs in time."""
+    on.to("CausesScreen", "9", holds="failures =")
+    review(on)
+    trends(on)
+
+
+def through_history(on: Walk, folder: Path, tests: int) -> None:
+    """What is kept, written and changed."""
+    history(on, folder)
+    inspect(on, folder)
+
+
+def through_a_run(on: Walk, folder: Path, tests: int) -> None:
+    """What is run; what was said on the way, and places by their names."""
+    run(on, folder)
+    on.to("SuitesScreen", "1")
+    on.sheet("!", "NoticesScreen", "j", "j", "k")
+    on.to("CommandPalette", "\x10", "31337")
+    on.settle()
+    on.to("SuitesScreen", ESCAPE)
+    on.press(";", "a", ";", ESCAPE)
+
+
+def compare(on: Walk, tests: int) -> None:
     on.to("CompareScreen", "6", holds="regression")
     for _ in range(tests):
         on.sheet("v", "VersionsScreen", "j", TAB, "j", holds="version")
@@ -130,8 +141,8 @@ def compare(on: Any, tests: int) -> None:
     on.to("CompareScreen", ESCAPE)
 
 
-def causes(on: Any) -> None:
-    on.to("CausesScreen", "9", holds="cause")
+def causes(on: Walk) -> None:
+    on.to("CausesScreen", "9", holds="failures =")
     on.press("j", "j", "n", "p", "k", TAB, "j", TAB)
     for key in ("a", "Q", "L", "i"):
         on.sheet(key, "DecideScreen", "31337")
@@ -144,7 +155,7 @@ def causes(on: Any) -> None:
     on.settle(0.1)
 
 
-def review(on: Any) -> None:
+def review(on: Walk) -> None:
     on.to("ReviewScreen", "0", holds="what waits")
     on.press("f", "d")
     on.settle(0.2)
@@ -158,7 +169,7 @@ def review(on: Any) -> None:
     on.to("CausesScreen", ESCAPE)
 
 
-def trends(on: Any) -> None:
+def trends(on: Walk) -> None:
     on.to("TrendsScreen", "7", holds="pass rate")
     on.press("m", "s", "s", "s", "s", "l", "h")
     on.settle(0.1)
@@ -169,8 +180,8 @@ def trends(on: Any) -> None:
     on.press("/", "31337", ESCAPE)
 
 
-def history(on: Any, folder: Path) -> None:
-    on.to("HistoryScreen", "5", holds="execution")
+def history(on: Walk, folder: Path) -> None:
+    on.to("HistoryScreen", "5", holds="3 executions")
     on.press("G")
     on.sheet("R", "ResumeScreen")
     on.press("g")
@@ -183,7 +194,7 @@ def history(on: Any, folder: Path) -> None:
     on.settle()
 
 
-def inspect(on: Any, folder: Path) -> None:
+def inspect(on: Walk, folder: Path) -> None:
     on.to("InspectScreen", "j", ENTER, holds="looked at")
     on.settle()
     on.sheet("L", "LabelScreen", "t", "y")
@@ -206,7 +217,7 @@ def inspect(on: Any, folder: Path) -> None:
     on.settle()
 
 
-def run(on: Any, folder: Path) -> None:
+def run(on: Walk, folder: Path) -> None:
     on.to("SuitesScreen", "1")
     on.press("g", "j", "j")
     on.to("TrustScreen", "r")
@@ -218,10 +229,23 @@ def run(on: Any, folder: Path) -> None:
     on.sheet("w", "ExecutionsScreen", "j")
 
 
-@pytest.mark.timeout(400)
-def test_no_attack_reaches_the_terminal_through_what_was_said_and_decided(tmp_path: Path) -> None:
-    assert_harmless(walk(tmp_path / "attacked", hostile_texts()))
+@pytest.mark.parametrize("way", [through_comparing, through_reviewing, through_history, through_a_run])
+def test_no_attack_reaches_the_terminal_through_what_was_said_and_decided(
+    tmp_path: Path, way: Callable[[Walk, Path, int], None]
+) -> None:
+    folder, texts = tmp_path / "attacked", hostile_texts()
+    written = [text.encode("utf-8", "ignore").decode() for text in texts]
+    with two_run(folder, texts), walking(folder, texts, suite_with(written), write_history) as on:
+        on.to("SuitesScreen", holds="test-0")
+        way(on, folder, len(texts))
+        on.leave()
+        text = on.terminal.written.decode("utf-8")
+        wanted = SHOWN[way.__name__]
+        assert on.screens >= wanted, sorted(wanted - on.screens)
+        assert len(copies(text)) == on.copied, "the clipboard is written by a person's key, and by nothing else"
+        assert_harmless(text)
 
 
 def test_every_screen_is_walked_through() -> None:
-    assert every_screen() == SHOWN | test_attacks.SHOWN
+    walked = [*SHOWN.values(), *test_attacks.SHOWN.values()]
+    assert every_screen() == set().union(*walked)

@@ -145,6 +145,7 @@ def test_a_terminal_that_takes_nothing_keeps_no_key_waiting(tmp_path: Path) -> N
     command = [sys.executable, "-m", "agenteval_tui", str(ROOT / "sample_suites" / "recorded")]
     folders = {f"AGENTEVAL_{name}_DIR": str(tmp_path) for name in ("DATA", "CONFIG", "RUNTIME")}
     with Terminal(command, columns=200, rows=60, env=folders) as it:
+        it.says_where = False
         it.wait_for("customers-austria")
         it.wait_for("help")
         end = time.monotonic() + 60
