@@ -442,7 +442,7 @@ def test_conversations_in_the_events_of_spans_and_in_openinferences_words(import
 
 
 def test_values_of_the_wrong_kind_cost_what_has_them(imported) -> None:
-    odd = chat("t1", "s1", ASKED, TOLD)
+    odd = chat("t1", "s1", ASKED, TOLD, 1)
     odd["attributes"] += [
         {"key": "gen_ai.x", "value": {kind: {"values": 1.5}}} for kind in ("arrayValue", "kvlistValue")
     ]
