@@ -61,7 +61,7 @@ def command(
                     raise
                 done.append(_data(path, None, str(error), dry_run))
                 if not as_json and not found:
-                    invocation.err.line(("agenteval: ", "bad"), str(error))
+                    invocation.err.line(("agenteval: ", "bad"), error.sentence)
                 elif not as_json:
                     invocation.out.line((f"{path}: not imported: ", "dim"), error.what)
     if as_json:

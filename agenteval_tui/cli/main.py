@@ -168,7 +168,7 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
     except AgentevalError as error:
         if debug and error.__cause__ is not None:
             _trace(invocation.err)
-        _say(invocation.err, str(error))
+        _say_error(invocation.err, error)
         return error.exit_code
     except BrokenPipeError:
         return 0
@@ -185,6 +185,13 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
 
 def _say(err: Output, text: str) -> None:
     err.line(("agenteval: ", "bad"), " ".join(text.split()))
+
+
+def _say_error(err: Output, error: AgentevalError) -> None:
+    """One sentence, whatever is quoted in it; only a remedy that is a list has lines of its own."""
+    _say(err, error.sentence)
+    for line in error.remedies:
+        err.line(line)
 
 
 def _usage(wrong: click.ClickException) -> str:

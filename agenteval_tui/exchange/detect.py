@@ -151,4 +151,6 @@ def _described(value: Any) -> str:
 
 
 def _looked_for() -> str:
-    return "looked for " + "; ".join(one.looks_like for one in FORMATS.values()) + "; --format NAME says it"
+    wide = max(map(len, FORMATS)) + 2
+    known = [f"  {name:<{wide}}{one.looks_like}" for name, one in FORMATS.items()]
+    return "\n".join(["What was looked for (--format NAME takes it for one of them):", *known])

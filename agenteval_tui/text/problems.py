@@ -16,8 +16,8 @@ INFRASTRUCTURE = 3
 class AgentevalError(Exception):
     """Anything that a person should read as one sentence, not as a traceback.
 
-    `what` says what is wrong, `where` the place (a file with line, a server, an id), `mend` what to do about it.
-    `exit_code` is what the command line ends with.
+    `what` says what is wrong, `where` the place (a file with line, a server, an id), `mend` what to do about it: a
+    few words, or a list, a line each. `exit_code` is what the command line ends with.
     """
 
     exit_code = WRONG_USE
@@ -28,10 +28,20 @@ class AgentevalError(Exception):
         self.where = where
         self.mend = mend
 
-    def __str__(self) -> str:
+    @property
+    def remedies(self) -> list[str]:
+        """The lines of a remedy that is a list; empty for one of a few words, which the sentence holds."""
+        return self.mend.splitlines() if "\n" in self.mend else []
+
+    @property
+    def sentence(self) -> str:
+        """Where, what, and a remedy of a few words."""
         place = f"{self.where}: " if self.where else ""
-        remedy = f" ({self.mend})" if self.mend else ""
+        remedy = f" ({self.mend})" if self.mend and not self.remedies else ""
         return f"{place}{self.what}{remedy}"
+
+    def __str__(self) -> str:
+        return "\n".join([self.sentence, *self.remedies])
 
 
 class InfrastructureError(AgentevalError):

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.cli.main import main
+from agenteval_tui.exchange.detect import FORMATS
 from agenteval_tui.exchange.exporting import EXPORTERS, StoredRun, stored_runs
 from agenteval_tui.exchange.importing import import_file
 from agenteval_tui.exchange.otel_run import recording_of
@@ -239,6 +240,15 @@ def test_folders_dry_runs_and_suites(command: Any, tmp_path: Path) -> None:
     assert code == 0
     assert out.count("would be added") == 2
     assert "other.json: not imported: this is in no format" in out
+    # By itself it says what was looked for, a line a format; what the file says stays in the first line.
+    (tmp_path / "alone.json").write_text('{"a\\nagenteval: all is well": 1}', "utf-8")
+    code, _, err = command("import", tmp_path / "alone.json")
+    lines = err.splitlines()
+    assert code == 2
+    assert "in no format that can be imported" in lines[0]
+    assert "all is well" in lines[0]
+    assert len(lines) == 2 + len(FORMATS)
+    assert [line.split()[0] for line in lines[2:]] == list(FORMATS)
     assert json.loads(command("history", "--json")[1]) == []
     code, out, _ = command("import", folder, "--json")
     assert code == 0

@@ -58,7 +58,9 @@ def nothing_ran() -> list[Line]:
 def error_lines(error: AgentevalError, width: int) -> list[Line]:
     """What is wrong, where, and how to mend it, as a short text."""
     lines = paragraph(f"! {error.what}", width, "bold error")
-    for text in (error.where, error.mend):
+    for text in (error.where, "" if error.remedies else error.mend):
         if text:
             lines += paragraph(text, width, "dim", 2)
+    # A list keeps a line for each, so that it can be looked through; a sheet has no room for more.
+    lines += [fit((("  ", ""), (displayable(one), "dim")), width) for one in error.remedies]
     return lines
