@@ -88,7 +88,7 @@ class AgentevalApp(Theming):
             self.go("inspect")
             self.inspect(self.start.target, criterion=self.start.criterion)
         elif self.start.screen == "history" and self.start.target:
-            self.show_execution(self.start.target)
+            self.show_execution(self.start.target, back=False)
         else:
             self.go_on(self.start.screen)
 

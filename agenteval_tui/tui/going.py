@@ -209,9 +209,12 @@ class Going(Outside):
         screen: RunScreen = self.get_screen("run")  # type: ignore[assignment]
         screen.attach(live, expected)
 
-    def show_execution(self, execution: str) -> None:
-        """Show the runs of an execution that is in the history; from another screen esc leads back to that."""
-        visiting = self._shown != "history"
+    def show_execution(self, execution: str, *, back: bool = True) -> None:
+        """Show the runs of an execution that is in the history; esc leads back to the screen where this was asked.
+
+        Not `back`: to the list of executions, for want of such a screen.
+        """
+        visiting = back and self._shown != "history"
         self.go("history")
         screen: HistoryScreen = self.get_screen("history")  # type: ignore[assignment]
         screen.open_execution(execution, visiting=visiting)

@@ -150,7 +150,7 @@ class RunScreen(FrameScreen):
                 # It was over before we came: its runs are in the history.
                 watch.lost = True
                 if self.is_current:
-                    self.agenteval.show_execution(watch.live.execution)
+                    self.agenteval.show_execution(watch.live.execution, back=False)
                     say_what_regressed(self, watch.live.execution)
                 return
         self._rekey()
