@@ -221,7 +221,8 @@ def run(on: Walk, folder: Path) -> None:
     on.to("SuitesScreen", "1")
     on.press("g", "j", "j")
     on.to("TrustScreen", "r")
-    on.to("RunScreen", "o")
+    # What runs is never quiet: its seconds are counted.
+    on.terminal.send("o")
     on.wait_for("space pause")
     (folder / "go").touch()
     on.wait_for("finished")
