@@ -32,6 +32,9 @@ for line in sys.stdin:
         answer(number, {"tools": [{"name": "leak", "inputSchema": {"type": "object"}}]})
     elif method == "tools/call":
         answer(number, {"content": [{"type": "text", "text": "the key is " + os.environ["SERVICE_TOKEN"]}]})
+    elif number is not None:  # what it does not know: a client that asks for more waits for an answer
+        error = {"code": -32601, "message": "no such method"}
+        print(json.dumps({"jsonrpc": "2.0", "id": number, "error": error}), flush=True)
 """
 
 

@@ -13,10 +13,18 @@ from pathlib import Path
 import pytest
 from terminal import ROOT
 
+# The app, which looks more often than it does for people.
+APP = """
+import sys
+from agenteval_tui.__main__ import main
+from agenteval_tui.tui import app
+app.SERVER_SECONDS = 0.1
+sys.exit(main())
+"""
 # As textual-serve starts it. What it reads and writes stays open, as it does where another process holds it.
-SERVER = """
+SERVER = f"""
 import os, subprocess, sys
-app = subprocess.Popen([sys.executable, "-m", "agenteval_tui", sys.argv[1]], stdin=0, stdout=1, stderr=2)
+app = subprocess.Popen([sys.executable, "-c", {APP!r}, sys.argv[1]], stdin=0, stdout=1, stderr=2)
 os.write(int(sys.argv[2]), str(app.pid).encode())
 app.wait()
 """
