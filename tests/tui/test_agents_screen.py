@@ -28,6 +28,7 @@ from agenteval_tui.tui.screens.suites import SuitesScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.session import Session
 from agenteval_tui.tui.watching import ALL, Watching
+from agenteval_tui.tui.widgets.form import Form
 
 pytestmark = pytest.mark.xdist_group("screens")
 
@@ -83,6 +84,13 @@ async def test_a_conversation_streams_and_becomes_a_test(tmp_path: Path) -> None
         await pilot.press("ctrl+t")  # where t is a letter
         await settle(pilot)
         assert isinstance(app.screen, MakeTestScreen)
+        suites = app.screen._suites
+        app.screen._suites = []
+        app.screen.query_one(Form).offer("suite", [("", "there is no suite")])
+        await pilot.press("enter")
+        assert "N on Suites makes one" in text_of(app)
+        app.screen._suites = suites
+        app.screen.query_one(Form).offer("suite", [(suites[0].key, "Own")])
         await pilot.press("enter")
         await settle(pilot)
         assert isinstance(app.screen, SuitesScreen)

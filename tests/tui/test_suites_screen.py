@@ -137,12 +137,23 @@ async def a_filter_may_leave_fewer_rows_than_the_cursor_is_down(pilot: Pilot[int
     await pilot.press("G", "slash", *"order-status")
     await settle(pilot)
     assert "1 shown" in text_of(app)
+    tree = app.screen.query_one("#tree", VirtualList)
+    found = tree.cursor_key or ""
     await pilot.press(*"zzz")
     await settle(pilot)
     assert "Nothing matches the filter" in text_of(app)
     await pilot.press("escape")
     await settle(pilot)
     assert "kunden-deutschland" in text_of(app)
+    # Back on the row that the filter hid; a row that was gone to in the filtered list keeps the cursor.
+    assert tree.cursor == tree.count - 1 != tree.index_of(found)
+    await pilot.press("slash", *"kunden-d", "enter", "g", "j")
+    await settle(pilot)
+    gone_to = tree.cursor_key or ""
+    assert gone_to.endswith("kunden-deutschland")
+    await pilot.press("escape")
+    await settle(pilot)
+    assert tree.cursor_key == gone_to
 
 
 async def enter_before_the_runs_are_read_opens_the_run(pilot: Pilot[int], app: AgentevalApp) -> None:

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
@@ -80,7 +81,8 @@ class MakeTestScreen(ModalScreen["tuple[str, str] | None"]):
         if not values["name"]:
             problems["name"] = "a name is needed"
         if not values["suite"]:
-            problems["suite"] = "there is no suite to write to: `agenteval init` makes one"
+            key = key_of("suites.new_suite", self._app.keymap)
+            problems["suite"] = f"there is no suite to write to: {key} on Suites makes one"
         form.complain(problems)
         if not problems:
             self.run_worker(self._write(values), group="write", exclusive=True, exit_on_error=False)

@@ -51,6 +51,8 @@ class SuitesTree(FrameScreen):
         self._wanted = ""  # the row to go to when the suites have been read
         self._restored: Mapping[str, Any] = {}  # what the last start kept, until they have been
         self._waiting: Callable[[], None] | None = None  # the key that was pressed before they had been
+        self._chosen: str | None = None  # the row that was chosen last by a person: a filter can hide it for a while
+        self._landed: str | None = None  # the row that the filter's last letter put the cursor on
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
@@ -465,27 +467,38 @@ class SuitesTree(FrameScreen):
         self.remove_class("show-detail")
         self._rekey()
         box = self.query_one("#filter", Input)
+        if not box.display:
+            self._chosen = self._landed = None
         box.display = True
         box.focus()  # at once: what is typed behind the slash goes into it
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Every letter filters."""
+        """Every letter filters. A row that the filter hid has the cursor again when it is back, unless another one was
+        gone to meanwhile."""
         if self._tree is None:
             return
         view = self.query_one("#tree", VirtualList)
         # Before the rows change: the cursor may be below the last of the new ones.
         keep = view.cursor_key
+        if self._chosen is None or keep != self._landed:
+            self._chosen = keep
         self._tree.query = Query.parse(event.value)
         self._tree.arrange()
+        if any(row.key == self._chosen for row in self._tree.rows):
+            keep = self._chosen
         self.query_one("#hint", LineBlock).show(self._hint_lines)
         view.set_empty(self._empty())
         view.set_source(self._tree, keep_key=keep)
+        self._landed = view.cursor_key
         self.retitle()
         self._show_detail()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter in the filter goes to the list."""
-        self.query_one("#tree", VirtualList).focus()
+        """Enter in the filter goes to the list, to the test that was found."""
+        view, node = self.query_one("#tree", VirtualList), self._node
+        view.focus()
+        if node is not None and node.test is not None:
+            self._chosen = view.cursor_key
         if not event.value:
             event.input.display = False
 
