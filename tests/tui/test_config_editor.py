@@ -220,6 +220,23 @@ async def test_long_texts_scroll_with_the_cursor() -> None:
         assert any(row(app, y).startswith(" 301 x") for y in range(12))
         await pilot.press("ctrl+home")
         assert row(app, 0).startswith("   1 ")
+        # Sideways only for who edits: the focus goes to the cursor, and away from it to the lines' starts.
+        app.editor.apply_fix(Fix("longer", (TextEdit(1, 1, "k" * 60),)))
+        await pilot.pause()
+        assert "…" in row(app, 0)[:6]
+        app.set_focus(None)
+        await pilot.pause()
+        assert row(app, 0).startswith('   1 "kkkk')
+        app.editor.apply_fix(Fix("longer", (TextEdit(1, 1, "k"),)))
+        await pilot.pause()
+        assert row(app, 0).startswith('   1 "kkkk')
+        app.editor.replace_all(app.editor.text.replace("kkey0", "kkey7"))
+        await pilot.pause()
+        assert row(app, 0).startswith('   1 "kkkk')
+        app.editor.focus()
+        await pilot.pause()
+        assert app.editor.scroll_offset.x > 0
+        assert app.editor.cursor_screen_offset.x < 40
 
 
 TEXTS = st.text(alphabet=st.sampled_from('ab"{[]}:,/*\n \t日'), max_size=40)

@@ -160,6 +160,7 @@ class ConfigEditor(QuietTextArea):
         self.scroll_to(x=0, animate=False)
         self._refreshed()
         self.move_cursor(self._lines.place(start))
+        self._unscrolled()
 
     def apply_fix(self, fix: Fix) -> None:
         """Make the edits of a fix, as one step of undo; the cursor goes behind the last of them."""
@@ -170,6 +171,7 @@ class ConfigEditor(QuietTextArea):
         end = max(edit.end for edit in fix.edits)
         new = fix.apply(old)
         self._edit_range(start, end, new[start : len(new) - (len(old) - end)])
+        self._unscrolled()
 
     def go_to(self, offset: int) -> None:
         """Put the cursor on character `offset` of the text and show it."""
@@ -383,15 +385,21 @@ class ConfigEditor(QuietTextArea):
             self.call_next(self._compare)
 
     def on_focus(self) -> None:
-        """The cursor is there with the focus."""
+        """The cursor is there with the focus, and in sight."""
         self.looks_changed()
+        # Not at once: a click that gives the focus means the character that is under the mouse now.
+        self.call_after_refresh(self.scroll_cursor_visible)
 
     def on_blur(self) -> None:
         """The cursor goes with the focus; what is read then begins at the start of the lines."""
         self.close_popup()
-        if self.scroll_offset.x:
-            self.scroll_to(x=0, animate=False)
+        self.scroll_to(x=0, animate=False)
         self.looks_changed()
+
+    def _unscrolled(self) -> None:
+        """Without the focus there is no cursor to follow: the lines are shown from their start on."""
+        if not self.has_focus:
+            self.scroll_to(x=0, animate=False)
 
     def notify_style_update(self) -> None:
         """The theme or the styles changed."""
