@@ -181,16 +181,27 @@ def test_a_run_in_a_pipe_is_seen_and_cancelled_by_others(cli: Any, slow: Path) -
 
 
 def test_what_is_missing_is_run_and_nothing_twice(cli: Any, suite: Path, tmp_path: Path) -> None:
-    paced(suite, good=8, bad=0)
-    execution = detached(cli, suite, "--repeat", "10", "--concurrency", "1", "--test", "good")
+    # It answers at once twice, and then when it may go on: what is missing keeps the agent that was planned.
+    answered, may = tmp_path / "answered", tmp_path / "may"
+    answer = (
+        f'if [ "$(cat {answered} | wc -l)" -ge 2 ]; then until [ -e {may} ]; do sleep 0.05; done; fi; '
+        f"echo one >> {answered}; echo W1042"
+    )
+    answered.touch()
+    shop = json.dumps({"kind": "command", "command": ["sh", "-c", answer], "output": "text"})
+    text = suite.read_text("utf-8")
+    assert "{kind: demo, version: v1, pace: 0}" in text
+    suite.write_text(text.replace("{kind: demo, version: v1, pace: 0}", shop), "utf-8")
+    execution = detached(cli, suite, "--repeat", "10", "--concurrency", "1", "--test", "good", "--trust")
     until(some_ended, "a run that ended")
     assert cli("cancel").code == 0
     with Store.open(history_file()) as store:
         before = {run.id: run.started_ms for run in store.runs_of_execution(execution) if run.status == "passed"}
     assert before
-    suite.write_text(suite.read_text("utf-8").replace(", pace: 8", ""), "utf-8")  # what is missing stays as it was
+    suite.write_text(text, "utf-8")  # another agent by now; what is missing stays as it was
+    may.touch()
     report = tmp_path / "r.json"
-    done = cli("resume", execution, "--json", report, "--concurrency", "8")
+    done = cli("resume", execution, "--json", report, "--concurrency", "8", "--trust")
     assert done.code == 0, done.err
     assert f"{10 - len(before)} of 10 runs are missing" in done.out
     assert "✓ good  10/10" in done.out
@@ -198,6 +209,7 @@ def test_what_is_missing_is_run_and_nothing_twice(cli: Any, suite: Path, tmp_pat
     document = json.loads(report.read_text("utf-8"))
     assert document["execution"] == execution
     assert document["summary"]["passed"] == 10
+    assert answered.read_text("utf-8").count("one") == 10
     with Store.open(history_file()) as store:
         after = {run.id: run.started_ms for run in store.runs_of_execution(execution)}
         assert {run: after[run] for run in before} == before

@@ -10,18 +10,27 @@ import struct
 import sys
 import termios
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyte
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.e2e
 
 
-def in_terminal(arguments: list[object], *, until: bytes = b"", keys: bytes = b"", **env: str) -> tuple[bytes, int]:
-    """What the program wrote, and its exit code. After `until` was seen, `keys` are typed."""
+def in_terminal(
+    arguments: Sequence[object],
+    *,
+    until: bytes = b"",
+    keys: bytes = b"",
+    then: Callable[[], object] | None = None,
+    **env: str,
+) -> tuple[bytes, int]:
+    """What the program wrote, and its exit code. After `until` was seen, `keys` are typed and `then` is called."""
     child, terminal = pty.fork()
     if child == 0:
         for name in ("CI", "NO_COLOR"):
@@ -41,9 +50,12 @@ def in_terminal(arguments: list[object], *, until: bytes = b"", keys: bytes = b"
         if not got:
             break
         written += got
-        if until and until in written and keys:
-            os.write(terminal, keys)
-            keys = b""
+        if until and until in written:
+            if keys:
+                os.write(terminal, keys)
+            if then is not None:
+                then()
+            until = b""
     else:
         os.kill(child, 9)
     os.close(terminal)
@@ -57,8 +69,18 @@ def screen_of(written: bytes) -> list[str]:
 
 
 def test_progress_and_colours(suite: Path) -> None:
-    written, code = in_terminal(["run", suite, "--repeat", "5"], TERM="xterm-256color")
-    assert code == 1
+    # The agent answers when the line at the bottom was seen, and not before.
+    seen = suite.with_name("seen")
+    answer = f'until [ -e "{seen}" ]; do sleep 0.05; done; echo W1042'
+    agent = yaml.safe_dump(
+        {"kind": "command", "command": ["sh", "-c", answer], "output": "text"}, default_flow_style=True
+    )
+    text = suite.read_text("utf-8")
+    assert "{kind: demo, version: v1, pace: 0}" in text
+    suite.write_text(text.replace("{kind: demo, version: v1, pace: 0}", agent), "utf-8")
+    arguments = ["run", suite, "--repeat", "5", "--trust"]
+    written, code = in_terminal(arguments, until=b"/10 ", then=seen.touch, TERM="xterm-256color")
+    assert code == 1, written
     assert b"\x1b[32m" in written
     assert b"/10 " in written  # the line at the bottom, written over
     lines = screen_of(written)

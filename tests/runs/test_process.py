@@ -78,22 +78,27 @@ printf '{"type": "text", "text": "hello"}\\n{"type": "done"}\\n'
 """
 
 
+def written(folder: Path, total_ms: int, repeat: int, waiting: int = 0) -> Path:
+    """A suite of recordings that take `total_ms` each, and of `waiting` runs, which come first."""
+    path = folder / "recorded.suite.yaml"
+    text = SUITE.format(answer=ANSWER, total_ms=total_ms, repeat=repeat)
+    if waiting:
+        (folder / "waiting.sh").write_text(WAITING_SH)
+        tests, agents = WAITING.format(repeat=waiting).split("agents:\n")
+        head, recorded = text.split("tests:\n")
+        recorded = recorded if repeat else ""
+        text = f"{head}{agents}tests:{tests}{recorded}"
+    path.write_text(text)
+    return path
+
+
 @pytest.fixture
 def begin(tmp_path: Path) -> Any:
-    """Start an execution of recordings that take `total_ms` each, and of `waiting` runs, which come first; whatever
-    still lives at the end is killed."""
+    """Start an execution of such a suite; whatever still lives at the end is killed."""
     started: list[Live] = []
 
     def begin(total_ms: int = 100, repeat: int = 2, waiting: int = 0, **options: Any) -> Live:
-        path = tmp_path / "recorded.suite.yaml"
-        text = SUITE.format(answer=ANSWER, total_ms=total_ms, repeat=repeat)
-        if waiting:
-            (tmp_path / "waiting.sh").write_text(WAITING_SH)
-            tests, agents = WAITING.format(repeat=waiting).split("agents:\n")
-            head, recorded = text.split("tests:\n")
-            recorded = recorded if repeat else ""
-            text = f"{head}{agents}tests:{tests}{recorded}"
-        path.write_text(text)
+        path = written(tmp_path, total_ms, repeat, waiting)
         live = start(ExecutionRequest((str(path),), PlanOptions(trust=bool(waiting), **options)))
         started.append(live)
         return live
@@ -397,15 +402,16 @@ async def test_executions_are_found_by_what_people_type(begin: Callable[..., Liv
 
 
 async def test_the_death_of_both_sides_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "recorded.suite.yaml"
-    path.write_text(SUITE.format(answer=ANSWER, total_ms=100, repeat=10))
+    # Two runs end when they are let: it can't be over before it is killed.
+    path = written(tmp_path, total_ms=10, repeat=8, waiting=2)
     program = f"""
         import asyncio, json, sys
         from agenteval_tui.runs.client import attach, start, ExecutionRequest
         from agenteval_tui.runs.events import Graded
+        from agenteval_tui.runs.plan import PlanOptions
 
         async def main():
-            live = start(ExecutionRequest(({str(path)!r},)))
+            live = start(ExecutionRequest(({str(path)!r},), PlanOptions(trust=True)))
             print(json.dumps(live.to_json()), flush=True)
             async for event in await attach(live):
                 if isinstance(event, Graded):
@@ -429,7 +435,10 @@ async def test_the_death_of_both_sides_loses_nothing(tmp_path: Path) -> None:
     with Store.open(history_file()) as store:
         ended = {row.id for row in store.runs_of_execution(live.execution) if row.status == "passed"}
     assert told <= ended
-    again = await watch(await asyncio.to_thread(start, ExecutionRequest(resume=live.execution)))
+    assert len(ended) <= 8
+    (tmp_path / "go").touch()
+    request = ExecutionRequest(options=PlanOptions(trust=True), resume=live.execution)
+    again = await watch(await asyncio.to_thread(start, request))
     await again.until(lambda view: view.ended)
     assert statuses(live) == ["passed"] * 10
 
