@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -219,7 +220,8 @@ Names = Callable[[Any], Sequence[tuple[str, str]]]
 
 
 def groups_of(connection: Connection, group: Group, known: Iterable[TestName], keys: set[Any]) -> Names:
-    """What the groups of these keys of tallies are, each with a name."""
+    """What the groups of these keys of tallies are, each with a name. Of tests with one id in several suites the name
+    says the suite, too."""
     if group == "agent":
         return lambda key: [(key, key or "(no agent)")]
     if group == "tag":
@@ -229,7 +231,15 @@ def groups_of(connection: Connection, group: Group, known: Iterable[TestName], k
         suites = {one.row: (one.suite_key, one.suite) for one in known}
         return lambda key: [suites[key]]
     if group == "test":
-        tests = {one.row: (f"{one.suite_key}::{one.test_id}", one.test_id) for one in known}
+        listed = [one for one in known if one.row in keys]
+        ids = Counter(one.test_id for one in listed)
+        tests = {
+            one.row: (
+                f"{one.suite_key}::{one.test_id}",
+                one.test_id if ids[one.test_id] == 1 else f"{one.test_id} ({one.suite})",
+            )
+            for one in listed
+        }
         return lambda key: [tests[key]]
     return lambda key: [("", "all runs")]
 

@@ -107,8 +107,9 @@ def _run_data(row: Any) -> dict[str, Any]:
 
 
 def _took(row: Any) -> str:
-    """How long it took in all, and on which cluster: `  in 12.4 s on tcp://cluster:8786`."""
-    took = row.finished_ms - row.started_ms if row.finished_ms else 0
+    """How long it took in all (not of an import: that is how long reading the file took), and on which cluster:
+    `  in 12.4 s on tcp://cluster:8786`."""
+    took = row.finished_ms - row.started_ms if row.finished_ms and row.kind != "import" else 0
     said = f"  in {duration(took)}" if took > 0 else ""
     where = one_line(str(row.options.get("scheduler") or ""), 60)
     return f"{said}  on {where}" if where else said

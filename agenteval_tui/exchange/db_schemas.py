@@ -54,7 +54,10 @@ MERGED: Schema = array(
             "runs": COUNT,
             "completed": {**COUNT, "description": "runs that were here and had not ended"},
             "labels": COUNT,
-            "taken_back": {**COUNT, "description": "labels and decisions that are gone here, as they are there"},
+            "taken_back": {
+                **COUNT,
+                "description": "labels, decisions and baselines that are gone here, as they are there",
+            },
             "already": COUNT,
             "left_out": array(TEXT),
         }

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agenteval_tui.history import taken_back
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.liveness import is_alive
 from agenteval_tui.history.writer import Totals
@@ -189,16 +190,12 @@ class _Clear:
         self.wanted = {(clean(suite), clean(test)) for suite, test in self.tests or ()}
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
-        """Delete them."""
-        if self.tests is None:
-            return connection.execute("DELETE FROM baselines").rowcount
-        gone = 0
-        for suite, test in self.wanted:
-            gone += connection.execute(
-                "DELETE FROM baselines WHERE test = (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite"
-                " WHERE s.key = ? AND t.test_id = ?)",
-                (suite, test),
-            ).rowcount
+        """Delete them, and remember it: another history that still has them does not bring them again."""
+        at_ms, gone = now_ms(), 0
+        for test in (None,) if self.tests is None else self.wanted:
+            for rowid, name in taken_back.baseline_names(connection, test).items():
+                taken_back.remember(connection, "baseline", name, at_ms)
+                gone += connection.execute("DELETE FROM baselines WHERE id = ?", (rowid,)).rowcount
         return gone
 
 

@@ -43,7 +43,7 @@ _WORDS = {
     ),
     ("criterion_results", "outcome"): ("passed", "failed", "error", "skipped", "needs_review"),
     ("triage", "decision"): ("accept", "fix", "quarantine", "label", "ignore"),
-    ("taken_back", "kind"): ("label", "triage"),
+    ("taken_back", "kind"): ("label", "triage", "baseline"),
 }
 _LISTS = (
     *(("executions", name) for name in ("suite_keys", "suites", "agents")),

@@ -16,8 +16,8 @@ from agenteval_tui.history.writer import Totals
 class Merged:
     """What came in. `completed`: runs that had not ended here. `left_out` says what did not come, and why.
 
-    `taken_back`: labels and decisions that went here, as they were taken back there. `relabelled`: ids of runs whose
-    stored verdict may rest on other labels than they have now.
+    `taken_back`: labels, decisions and baselines that went here, as they were taken back there. `relabelled`: ids of
+    runs whose stored verdict may rest on other labels than they have now.
     """
 
     executions: int = 0
@@ -75,16 +75,28 @@ class MergeDecisions:
 
 
 def _baselines(connection: sqlite3.Connection, numbers: Numbers, rows: Sequence[Row]) -> tuple[str, ...]:
-    other = 0
+    """A test's baseline here stays; one that was cleared here after it was set there does not come."""
+    other, came = 0, set[int]()
     for row in rows:
         made = numbers.translated("baselines", row)
         if made is None:
             continue
         known = connection.execute("SELECT execution, run FROM baselines WHERE test = ?", (made["test"],)).fetchone()
         if known is None:
-            insert(connection, "baselines", made)
+            came.add(insert(connection, "baselines", made))
+        elif known != (made["execution"], made["run"]):
+            other += 1
         else:
-            other += known != (made["execution"], made["run"])
+            # The same, maybe said again after it was cleared.
+            connection.execute(
+                "UPDATE baselines SET who = ?1, at_ms = ?2 WHERE test = ?3 AND at_ms < ?2",
+                (made["who"], made["at_ms"], made["test"]),
+            )
+    if came:
+        for rowid, name in taken_back.baseline_names(connection).items():
+            gone = taken_back.when(connection, "baseline", name) if rowid in came else None
+            if gone is not None:
+                taken_back.remove_baseline(connection, name, gone)
     return (f"{other} baselines: these tests have another one here",) if other else ()
 
 
@@ -110,6 +122,8 @@ def _take_back(connection: sqlite3.Connection, rows: Sequence[Row]) -> tuple[int
             went += connection.execute(
                 "DELETE FROM triage WHERE signature = ? AND at_ms <= ?", (row["name"], row["at_ms"])
             ).rowcount
+        elif row["kind"] == "baseline":
+            went += taken_back.remove_baseline(connection, row["name"], row["at_ms"])
         else:
             lost = list(taken_back.remove_labels(connection, row["name"]))
             went += len(lost)

@@ -1,7 +1,7 @@
 """What a person took back: remembered, so that it does not come again with another history that still has it.
 
-A label is named by its run, criterion, person and time; a decision by the signature of its cause, and then whatever was
-decided about it until it was taken back counts no more.
+A label is named by its run, criterion, person and time; a decision by the signature of its cause, a baseline by its
+test and what it rests on: then whatever was decided about it until it was taken back counts no more.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 from agenteval_tui.history.blobs import clean, json_text
 
-Kind = Literal["label", "triage"]
+Kind = Literal["label", "triage", "baseline"]
 
 
 def name_of_label(run_id: str, criterion_hash: str, who: str, at_ms: int) -> str:
@@ -51,3 +51,31 @@ def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
     ).rowcount
     if gone:
         yield run
+
+
+_BASELINES = (
+    "SELECT b.id, s.key, t.test_id, coalesce(e.uid, ''), coalesce(r.uid, '') FROM baselines b"
+    " JOIN tests t ON t.id = b.test JOIN suites s ON s.id = t.suite"
+    " LEFT JOIN executions e ON e.id = b.execution LEFT JOIN runs r ON r.id = b.run"
+)
+
+
+def baseline_names(connection: sqlite3.Connection, test: tuple[str, str] | None = None) -> dict[int, str]:
+    """How the baselines (of one test: suite's key and id) are told from all others in any history, by rowid."""
+    where, values = ("", ()) if test is None else (" WHERE s.key = ? AND t.test_id = ?", test)
+    return {rowid: json_text(named) for rowid, *named in connection.execute(_BASELINES + where, values).fetchall()}
+
+
+def remove_baseline(connection: sqlite3.Connection, name: str, at_ms: int) -> int:
+    """Delete the baseline that a name stands for, if it was set until then. Gives how many that were."""
+    try:
+        suite, test, _, _ = json.loads(name)
+    except (ValueError, TypeError, RecursionError):
+        return 0
+    if not (isinstance(suite, str) and isinstance(test, str)):
+        return 0
+    return sum(
+        connection.execute("DELETE FROM baselines WHERE id = ? AND at_ms <= ?", (rowid, at_ms)).rowcount
+        for rowid, known in baseline_names(connection, (suite, test)).items()
+        if known == name
+    )

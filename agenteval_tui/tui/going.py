@@ -144,14 +144,22 @@ class Going(Outside):
         screen: DifferenceScreen = self.get_screen("difference")  # type: ignore[assignment]
         screen.open(left, right)
 
-    def compare(self, a: str = "", b: str = "", *, agents: Sequence[str] = (), variations: Sequence[str] = ()) -> None:
+    def compare(
+        self,
+        a: str = "",
+        b: str = "",
+        *,
+        agents: Sequence[str] = (),
+        variations: Sequence[str] = (),
+        test: tuple[str, str] | None = None,
+    ) -> None:
         """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
-        `variations`: with each other."""
+        `variations`: with each other. `test`: the suite's key and the id of the test to begin with."""
         from agenteval_tui.analysis.comparison_sides import Sides
 
         self.go("compare")
         screen: CompareScreen = self.get_screen("compare")  # type: ignore[assignment]
-        screen.open(Sides(a, b, tuple(agents), tuple(variations)))
+        screen.open(Sides(a, b, tuple(agents), tuple(variations)), test)
 
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
         """Show the causes of failures: of an execution, of the newest runs of these suites (keys) and tests (ids), or,

@@ -27,11 +27,12 @@ from agenteval_tui.analysis.trend_bins import (
 from agenteval_tui.analysis.trend_extras import extras
 from agenteval_tui.analysis.trend_filter import executions_at, filtered
 from agenteval_tui.analysis.trend_json import to_csv, to_json
-from agenteval_tui.analysis.trends import MEASURES, Wanted, trend
+from agenteval_tui.analysis.trends import MEASURES, Wanted, groups_of, trend
 from agenteval_tui.exchange.schemas import schema
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.trends import TestName
 from agenteval_tui.text.problems import AgentevalError
 
 NOW = NOON + 3_600_000
@@ -127,6 +128,10 @@ def test_groups_are_apart_and_worst_first(store: Store) -> None:
     assert names("suite") == [("Shop", 180), ("Help desk", 90)]
     assert names("test") == [("orders", 90), ("refunds", 90), ("greeting", 90)]
     assert names("agent") == [("demo", 180), ("desk", 90)]
+    # One id in two suites says whose it is.
+    known = [TestName(1, "/a", "A", "0", ""), TestName(2, "/b", "B", "0", ""), TestName(3, "/b", "B", "1", "")]
+    assert [groups_of(None, "test", known, {1, 2, 3})(row)[0][1] for row in (1, 2, 3)] == ["0 (A)", "0 (B)", "1"]  # type: ignore[arg-type]
+    assert groups_of(None, "test", known, {1, 3})(1) == [("/a::0", "0")]  # type: ignore[arg-type]
     assert sorted(names("tag")) == [("(no tag)", 90), ("smoke", 180)]
     by_test = {one.name: one.overall for one in trend(store, replace(ALL, group="test")).series}
     assert by_test["refunds"].rate == pytest.approx(2 / 3)

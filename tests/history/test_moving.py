@@ -187,27 +187,34 @@ def test_what_was_taken_back_does_not_come_again(store: Store, tmp_path: Path) -
     for signature in (SIGNATURE, SIGNATURE.replace("one", "other")):
         triage.decide(store, triage.Decision(signature, "ignore"))
     quarantines.put(store, quarantines.Quarantine(SUITE, "test-1", 1 << 45)).result()
+    baselines.set_baseline(store, "HERE")
     copied = tmp_path / "copied.db"
     copy_history(store.path, copied)
     # Here: a label and a decision are taken back. There: the other label, the other decision, and the quarantine.
     store.write(TakeBackLabel(number)).result()
     triage.reopen(store, SIGNATURE)
+    tests = [(one.suite_key, one.test_id) for one in baselines.baselines(store)]
+    assert baselines.clear_baselines(store, tests[:1]) == 1
     with Store.open(copied) as there:
+        assert baselines.clear_baselines(there, tests[1:2]) == 1
         (other,) = there.labels(["HERE-RUN-00001"])
         there.write(TakeBackLabel(other.id)).result()
         triage.reopen(there, SIGNATURE.replace("one", "other"))
         quarantines.end(there, SUITE, "test-1").result()
     done = merge_history(store, copied)
-    assert (done.labels, done.taken_back, done.relabelled) == (0, 2, ("HERE-RUN-00001",))
+    assert (done.labels, done.taken_back, done.relabelled) == (0, 3, ("HERE-RUN-00001",))
     assert store.labels() == []
+    assert {(one.suite_key, one.test_id) for one in baselines.baselines(store)} == set(tests[2:])
     assert triage.decisions(store) == []
     assert len(quarantines.active(store)) == 0
     # Said again, it is there again, here and there.
     triage.decide(store, triage.Decision(SIGNATURE, "fix", at_ms=now_ms() + 1))
     store.label("HERE-RUN-00000", 2, who="ann").result()
+    baselines.set_baseline(store, "HERE", tests=tests[:1], at_ms=now_ms() + 1)
     with Store.open(copied) as there:
         assert merge_history(there, store.path).labels == 1
         assert [one.decision for one in triage.decisions(there)] == ["fix"]
+        assert baselines.baselines_of(there, tests).keys() == {tests[0], *tests[2:]}
         assert merge_history(there, store.path) == Merged(already=3)
         # What was said later counts, whichever came into the file first.
         there.label("HERE-RUN-00000", 5, who="kim").result()

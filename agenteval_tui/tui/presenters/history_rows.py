@@ -210,8 +210,11 @@ class RunRows(PagedRows["RunRow"]):
 
 
 def took(row: ExecutionRow) -> str:
-    """How long an execution took in all; "" where it has not ended, or nobody measured."""
-    return duration(row.finished_ms - row.started_ms) if row.finished_ms and row.finished_ms > row.started_ms else ""
+    """How long an execution took in all; "" where it has not ended, or was brought in: reading a file took that long,
+    not what is in it."""
+    if row.kind == "import" or not row.finished_ms or row.finished_ms <= row.started_ms:
+        return ""
+    return duration(row.finished_ms - row.started_ms)
 
 
 def scheduler_of(row: ExecutionRow) -> str:

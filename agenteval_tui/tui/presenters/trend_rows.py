@@ -144,8 +144,12 @@ def _groups(found: Trend, shown: Shown, cursor: int, first: int) -> list[Row]:
 
 def _flaky(ledger: Ledger) -> list[Row]:
     rows: list[Row] = []
+    suites: dict[str, set[str]] = {}
     for test in ledger.flaky:
-        rows.append(_entry(test, f" {glyph('flaky')} ", one_line(test.name)))
+        suites.setdefault(test.test_id, set()).add(test.suite_key)
+    for test in ledger.flaky:
+        name = test.name if len(suites[test.test_id]) == 1 else f"{test.name} ({test.suite})"
+        rows.append(_entry(test, f" {glyph('flaky')} ", one_line(name)))
         rows += [_entry(one, "     ", one_line(one.criterion)) for one in ledger.criteria_of(test) if one.flaky]
     return rows
 

@@ -76,6 +76,7 @@ class CompareScreen(FilteredScreen):
         self._found: Comparison | None = None
         self._known = _Known()
         self._everything = False
+        self._test: tuple[str, str] | None = None  # the suite's key and id of the test that the cursor goes to then
         self._place = ""  # the row that the cursor goes to when what is read is there
         self._versions: _Versions | None = None  # two versions of a criterion are compared
         self._composed = False
@@ -105,10 +106,11 @@ class CompareScreen(FilteredScreen):
         # The row under the cursor is one to its figures, and to whose doing it was.
         self.query_one("#changes", VirtualList).cursor_width = GUTTER + cells_to_figures(event.size.width - GUTTER)
 
-    def open(self, sides: Sides) -> None:
-        """Compare these sides; without any: the newest execution with its baseline."""
+    def open(self, sides: Sides, test: tuple[str, str] | None = None) -> None:
+        """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
+        of the test to begin with."""
         if not self._composed:
-            self._pending = partial(self.open, sides)
+            self._pending = partial(self.open, sides, test)
             return
         store = self.agenteval.session.store
         view = self.query_one("#changes", VirtualList)
@@ -124,7 +126,7 @@ class CompareScreen(FilteredScreen):
             return compare(store, a, b, quarantined=active(store))
 
         def then(found: Comparison) -> None:
-            self._wanted, self._versions = sides, None
+            self._wanted, self._versions, self._test = sides, None, test
             self._opened(found)
 
         self.ask(work, then, group="open", failed=self._failed)
@@ -172,8 +174,25 @@ class CompareScreen(FilteredScreen):
         if not (self._place and view.move_to_key(self._place)) and view.count > 1:
             view.cursor = 1  # the first row is a section's head
         self._place = ""
+        self._go_to_test()
         self._detail()
         self._attribute()
+
+    def _go_to_test(self) -> None:
+        """To the first row of the test that was asked for; one that did not change is shown for it."""
+        wanted, self._test = self._test, None
+        found = self._found
+        if wanted is None or found is None:
+            return
+        asked = [one for one in found.tests if (one.suite_key, one.test) == wanted]
+        if asked and all(one.state == "same" for one in asked) and not self._everything:
+            self._everything = True
+            self.show_filtered()
+        view = self.query_one("#changes", VirtualList)
+        rows = view.source.rows if isinstance(view.source, CompareRows) else ()
+        keys = (one.key for one in rows if one.change is not None and one.change in asked)
+        if (key := next(keys, None)) is not None:
+            view.move_to_key(key)
 
     def _empty(self) -> list[Line]:
         if self._found is None:

@@ -24,7 +24,8 @@ def compare_newest(screen: FrameScreen, suite_key: str, test_id: str = "") -> No
             raise AgentevalError("this was never run: there is nothing to compare", mend="r runs it")
         return found[0].id
 
-    screen.ask(newest, lambda execution: screen.agenteval.compare("", execution), group="compare")
+    test = (suite_key, test_id) if test_id else None
+    screen.ask(newest, lambda execution: screen.agenteval.compare("", execution, test=test), group="compare")
 
 
 def say_what_regressed(screen: FrameScreen, execution: str) -> None:

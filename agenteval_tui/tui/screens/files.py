@@ -350,7 +350,8 @@ class ExportScreen(_FileScreen):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.tell((f"{count(len(self._runs), 'run')} with their transcripts.", "dim"))
+        number = len(self._runs)
+        self.tell((f"{count(number, 'run')} with {'its transcript' if number == 1 else 'their transcripts'}.", "dim"))
 
     def _own_name(self, form: str) -> str:
         from agenteval_tui.exchange.run_export import EXPORTS

@@ -128,6 +128,19 @@ class HistoryChanges(FrameScreen):
         if len(ids) > 2:
             self.agenteval.say("Mark two of them: they are compared with each other.")
             return
+        if runs and ids:
+            # One run: what its execution has changed, from its test on.
+            store = self.agenteval.session.store
+
+            def read_one() -> list[tuple[RunRow, ExecutionRow]]:
+                return [(row, store.execution(row.execution_id)) for row in store.run_rows(ids)]
+
+            def from_its_test(found: list[tuple[RunRow, ExecutionRow]]) -> None:
+                for row, of in found:
+                    self._compare_one(of, (row.suite_key, row.test_id))
+
+            self.ask(read_one, from_its_test, group="chosen")
+            return
 
         def then(rows: list[ExecutionRow]) -> None:
             if len(rows) == 2:
@@ -137,7 +150,8 @@ class HistoryChanges(FrameScreen):
 
         self._with_executions(then)
 
-    def _compare_one(self, row: ExecutionRow) -> None:
+    def _compare_one(self, row: ExecutionRow, test: tuple[str, str] | None = None) -> None:
+        """With its baseline, or the one before. `test`: suite's key and id of the one that it begins with."""
         from agenteval_tui.history.baselines import baselines_of
 
         store = self.agenteval.session.store
@@ -155,7 +169,7 @@ class HistoryChanges(FrameScreen):
             if other is None:
                 self.agenteval.say("There is nothing before it to compare with: mark two executions (m), then d.")
             else:
-                self.agenteval.compare(other, row.id)
+                self.agenteval.compare(other, row.id, test=test)
 
         self.ask(before, then, group="chosen")
 
