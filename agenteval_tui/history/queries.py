@@ -48,12 +48,13 @@ def executions(connection: sqlite3.Connection, limit: int, before: int | None) -
 
 
 def execution(connection: sqlite3.Connection, ref: str) -> ExecutionRow:
-    """By id, unique start of an id, or "last". Raises AgentevalError."""
+    """By id, unique start of an id, or "last": what began last, whichever came into the file last (another history may
+    have been merged since). Raises AgentevalError."""
     if ref == "last":
-        found = executions(connection, 1, None)
-        if not found:
+        last = connection.execute("SELECT id FROM executions ORDER BY started_ms DESC, id DESC LIMIT 1").fetchone()
+        if last is None:
             raise AgentevalError(NOTHING_RAN, mend="run a suite first: agenteval run PATH")
-        return found[0]
+        return execution_rows(connection, [last[0]])[0]
     rowid = _resolve(connection, "executions", ref, kind="execution")
     return _execution(connection.execute(f"{_EXECUTION} WHERE id = ?", (rowid,)).fetchone())
 

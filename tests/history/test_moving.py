@@ -56,10 +56,12 @@ def counted(store: Store) -> dict[str, int]:
     return store.read(lambda c: {t: c.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in TABLES})
 
 
-def make(store: Store, name: str, number: int = 4, *, of: int | None = None, finish: bool = True) -> None:
+def make(
+    store: Store, name: str, number: int = 4, *, of: int | None = None, finish: bool = True, at_ms: int = 1_000
+) -> None:
     """An execution whose first `of` runs ended."""
     runs = [planned(one, name, task={"of": name}) for one in range(number)]
-    store.begin_execution(record(name, setup={"setup": name}), runs)
+    store.begin_execution(replace(record(name, setup={"setup": name}), started_ms=at_ms), runs)
     for one in range(number if of is None else of):
         store.run_ended(ended(one, name, passed=one != 1, answer=f"answer of {name} {one}"))
     if finish:
@@ -125,7 +127,7 @@ def test_a_copy_is_one_moment_of_a_history_that_is_written(store: Store, path: P
 
 
 def test_another_history_comes_in_and_a_second_time_adds_nothing(store: Store, other: Store) -> None:
-    make(store, "HERE", 3)
+    make(store, "HERE", 3, at_ms=2_000)
     make(other, "THERE", 5)
     make(other, "LEFT", 3, of=1, finish=False)
     other.label("THERE-RUN-00001", 2, criterion_hash="hash-b", comment="too short", who="ann").result()
@@ -146,6 +148,8 @@ def test_another_history_comes_in_and_a_second_time_adds_nothing(store: Store, o
     assert len(store.run_ids(RunFilter(text="answer of there"))) == 5
     assert {one.execution_id for one in baselines.baselines(store)} == {"THERE"}
     assert_counts(store)
+    # "last" is what began last, not what came in last.
+    assert store.execution("last").id == "HERE"
     before, rows = seen(store), counted(store)
     again = merge_history(store, other.path)
     assert (again.executions, again.runs, again.already) == (0, 0, 5 + 3)
