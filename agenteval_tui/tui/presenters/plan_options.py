@@ -27,7 +27,7 @@ def read_options(
         if not text:
             return None
         if not text.isdecimal() or int(text) < 1:
-            problems[name] = "a whole number, 1 or more"
+            problems[name] = "a whole number from 1"
             return None
         return int(text)
 

@@ -164,7 +164,8 @@ class SuiteTree:
             start.append((f"  {glyph('flaky')} quarantine", "flaky"))
         if summary is None or not summary.recent:
             note = "not run yet" if width >= 50 else ""
-            return spread(start, ((note, "dim"), (" ", "")), width)
+            # Where the rates stand; what is behind them is not under the cursor's background.
+            return spread(start, ((note, "dim"), (" " * (SPARK + 3 if note else 1), "")), width)
         passed, n = recent_rate(summary)
         recent = [status for status in summary.recent if status in ("passed", "failed", "error")][-SPARK:]
         end: list[Cell] = []
