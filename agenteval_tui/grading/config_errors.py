@@ -60,7 +60,8 @@ def in_words_of(error: Any, model: type[BaseModel], where: str = "") -> str:
         name = str(path[-1])
         known = _fields_at(model, path[:-1])
         close = get_close_matches(name, known, n=1)
-        hint = f": did you mean `{close[0]}`?" if close else f" (known are {', '.join(known)})"
+        listed = f" (known are {', '.join(known)})" if known else ""
+        hint = f": did you mean `{close[0]}`?" if close else listed
         return f"`{place}` is not known{hint}"
     if kind == "missing":
         return f"`{place}` is missing"

@@ -9,7 +9,7 @@ from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.registry import metric_names, prototype_names
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.grading.starters import Starter, starters, text_starter, tools_starter
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript
 
 
 def outcome(starter: Starter, transcript: Transcript) -> str:
@@ -24,6 +24,9 @@ def test_every_metric_has_one_and_none_has_a_problem() -> None:
         assert one.prototype_class in prototype_names()
         assert [problem.message for problem in diagnose(one.config, one.prototype_class)] == []
         assert one.about
+    # An agent that answers within seconds is fast enough.
+    timed = Transcript((Message("assistant", "Yes."),), timing=Timing(total_ms=3_000))
+    assert outcome(next(one for one in found if one.metric == "Latency"), timed) == "passed"
 
 
 def test_a_text_is_wanted_as_it_is_also_with_braces() -> None:
