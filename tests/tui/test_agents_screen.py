@@ -105,7 +105,7 @@ async def test_a_conversation_streams_and_becomes_a_test(tmp_path: Path) -> None
 
 async def test_an_answer_is_cancelled_and_a_check_is_shown(tmp_path: Path) -> None:
     app = app_on(suite_at(tmp_path / "suites", pace=300).parent, tmp_path / "history.db")
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
         await pilot.press("8")
         await settle(pilot)
@@ -116,6 +116,10 @@ async def test_an_answer_is_cancelled_and_a_check_is_shown(tmp_path: Path) -> No
         await until(pilot, lambda: "answering" in text_of(app))
         await pilot.press("escape")
         await until(pilot, lambda: "cancelled" in text_of(app))
+        # What is said covers nothing that is typed.
+        app.say("Of this the line with the prompt stays free.")
+        await until(pilot, lambda: "stays free" in text_of(app))
+        assert not app.screen.query_one("ToastRack").region.overlaps(app.screen.query_one("#prompt").region)
         await pilot.press("escape", "slash", *"nothing-like-it")
         await settle(pilot)
         assert "No agent matches" in text_of(app)

@@ -30,7 +30,7 @@ from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, i
 from agenteval_tui.tui.presenters.inspect_heading import agreement, run_heading
 from agenteval_tui.tui.presenters.looked_at import looked_at, tool_text_lines
 from agenteval_tui.tui.presenters.marked_text import marked_text
-from agenteval_tui.tui.presenters.outcomes import flaky, glyph, of_runs, pulse, sparkline, word
+from agenteval_tui.tui.presenters.outcomes import flaky, glyph, of_runs, pulse, sparkline, word, word_of_run
 from agenteval_tui.tui.presenters.paragraphs import LONGEST, error_lines, labelled, paragraph
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
@@ -344,6 +344,8 @@ def test_figures() -> None:
 def test_outcomes_have_a_sign_and_a_word() -> None:
     assert {glyph(x) for x in ("passed", "failed", "error", "queued", "running")} == {"✓", "✗", "!", "○", "◐"}
     assert word("needs_review") == "review"
+    assert word_of_run("skipped", "not graded yet") == "not graded yet"  # it was brought in without a verdict
+    assert (word_of_run("skipped", ""), word_of_run("failed", "not graded")) == ("skipped", "failed")
     assert flaky(1, 2)
     assert not flaky(2, 2)
     assert not flaky(0, 2)

@@ -146,6 +146,12 @@ def test_marks_are_signs_and_colours_in_the_text() -> None:
     assert [place.mark.span.kind for place in document.places if place.mark] == [
         "arguments", "tool", "arguments", "message", "message", "message",
     ]  # fmt: skip
+    # A sign is never left behind by its note.
+    for width in range(24, 70):
+        narrow = TranscriptDocument(SHOP, marks=marks, width=width)
+        lines = [plain(narrow.line(row)).rstrip() for row in range(narrow.height)]
+        assert not [line for line in lines if line.endswith("✗")], width
+        assert any("✗ schema" in line for line in lines)
 
 
 def test_an_empty_place_gets_a_caret() -> None:

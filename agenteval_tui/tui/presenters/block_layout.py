@@ -12,6 +12,7 @@ from agenteval_tui.tui.presenters.outcomes import UNICODE
 
 TAB = 4
 CARET = "‸" if UNICODE else "^"  # marks a place where something is missing
+TIE = "\u00a0"  # a space in a note at which no line ends; shown as any other
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,9 @@ def lay_out(
             insertions.extend(_insertions(one, first, last, start, end, number, shown))
     shown, pieces, extra = _insert(shown, pieces, insertions)
     spans = wrap(shown, width)
+    for first, last, _ in extra:
+        if TIE in shown[first:last]:
+            shown = shown[:first] + shown[first:last].replace(TIE, " ") + shown[last:]
     plain = not pieces and not extra
     back = _way_back(offsets, len(raw))
     rows: list[Row] = []

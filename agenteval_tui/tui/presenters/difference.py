@@ -16,7 +16,7 @@ from agenteval_tui.tui.presenters.block_layout import Row
 from agenteval_tui.tui.presenters.difference_rows import DOTS, DiffRow, half_width, pair_rows
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.heights import Heights
-from agenteval_tui.tui.presenters.outcomes import mark, word
+from agenteval_tui.tui.presenters.outcomes import mark, word_of_run
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def run_line(row: RunRow, sign: Cell, width: int) -> Line:
     """One of the two runs: its sign in the difference, outcome, repetition, agent, why it did not pass."""
     cells: list[Cell] = [sign, (" ", ""), mark(row.status), (" ", ""), (f"run {row.repetition}", "bold")]
     score = f" {row.score:.2f}" if row.score is not None else ""
-    cells.append((f"  {word(row.status)}{score}", ""))
+    cells.append((f"  {word_of_run(row.status, row.why)}{score}", ""))
     name = one_line(row.test_id, 40) + (f" · {one_line(row.variation, 40)}" if row.variation else "")
     cells.append((f"  {name}  {one_line(row.agent, 30)}", "dim"))
     why = one_line(row.why or row.error_message, 160)

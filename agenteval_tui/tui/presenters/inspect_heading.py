@@ -12,7 +12,7 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.presenters.figures import duration, tokens
 from agenteval_tui.tui.presenters.label_agreement import WARNING
-from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word
+from agenteval_tui.tui.presenters.outcomes import UNICODE, mark, word, word_of_run
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -24,7 +24,7 @@ def run_cells(bench: Workbench, repetitions: int = 0, width: int = 0) -> tuple[C
     run = bench.run
     of = f" of {repetitions}" if repetitions >= run.repetition and repetitions > 1 else ""
     score = f" {run.score:.2f}" if run.score is not None else ""
-    end: list[Cell] = [(f"  run {run.repetition}{of}", ""), (f"  {word(run.status)}{score}", "dim")]
+    end: list[Cell] = [(f"  run {run.repetition}{of}", ""), (f"  {word_of_run(run.status, run.why)}{score}", "dim")]
     name: list[Cell] = [(one_line(run.test_id), "bold")]
     if run.variation:
         name.append((f" · {one_line(run.variation)}", ""))

@@ -62,6 +62,11 @@ def word(outcome: str) -> str:
     return WORDS.get(outcome, outcome)
 
 
+def word_of_run(status: str, why: str) -> str:
+    """How a run ended, for people. One that was brought in without a verdict was not left out: nothing judged it."""
+    return why if status == "skipped" and why.startswith("not graded") else word(status)
+
+
 def mark(outcome: str) -> Cell:
     """The glyph as a styled cell."""
     return glyph(outcome), token(outcome)

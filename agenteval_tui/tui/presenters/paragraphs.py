@@ -62,5 +62,5 @@ def error_lines(error: AgentevalError, width: int) -> list[Line]:
         if text:
             lines += paragraph(text, width, "dim", 2)
     # A list keeps a line for each, so that it can be looked through; a sheet has no room for more.
-    lines += [fit((("  ", ""), (displayable(one), "dim")), width) for one in error.remedies]
+    lines += [fit((("  ", ""), (displayable(one).expandtabs(4), "dim")), width) for one in error.remedies]
     return lines

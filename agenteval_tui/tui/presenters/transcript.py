@@ -12,7 +12,7 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.lines import Cell, Line, left, width_of
 from agenteval_tui.tui.presenters.arguments import json_styles
 from agenteval_tui.tui.presenters.block_column import BlockColumn
-from agenteval_tui.tui.presenters.block_layout import Range
+from agenteval_tui.tui.presenters.block_layout import TIE, Range
 from agenteval_tui.tui.presenters.marks import SIGN_STYLES, SIGNS, STYLES, Mark
 from agenteval_tui.tui.presenters.occurrences import occurrences
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey, blocks_of, raw_blocks
@@ -248,7 +248,7 @@ class TranscriptDocument(BlockColumn):
             STYLES[mark.kind] + emphasis,
             weight=1 + mark.weight,
             signs=mark.kind != "hit" and not whole,
-            note=f"  {SIGNS[mark.kind]} {one_line(mark.note, _LONGEST_NOTE)}" if mark.note and whole else "",
+            note=f"  {SIGNS[mark.kind]}{TIE}{one_line(mark.note, _LONGEST_NOTE)}" if mark.note and whole else "",
             gutter=(SIGNS[mark.kind], SIGN_STYLES[mark.kind]),
         )
 
