@@ -139,6 +139,7 @@ async def a_filter_may_leave_fewer_rows_than_the_cursor_is_down(pilot: Pilot[int
     assert "1 shown" in text_of(app)
     tree = app.screen.query_one("#tree", VirtualList)
     found = tree.cursor_key or ""
+    assert found.endswith("order-status"), "the test, not its suite"
     await pilot.press(*"zzz")
     await settle(pilot)
     assert "Nothing matches the filter" in text_of(app)

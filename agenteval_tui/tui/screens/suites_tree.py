@@ -473,8 +473,8 @@ class SuitesTree(FrameScreen):
         box.focus()  # at once: what is typed behind the slash goes into it
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Every letter filters. A row that the filter hid has the cursor again when it is back, unless another one was
-        gone to meanwhile."""
+        """Every letter filters. While the cursor's row is hidden the first test that was found has the cursor; when it
+        is back it has it again, unless another one was gone to meanwhile."""
         if self._tree is None:
             return
         view = self.query_one("#tree", VirtualList)
@@ -486,6 +486,8 @@ class SuitesTree(FrameScreen):
         self._tree.arrange()
         if any(row.key == self._chosen for row in self._tree.rows):
             keep = self._chosen
+        elif (first := next((row.key for row in self._tree.rows if row.kind == "test"), None)) is not None:
+            keep = first
         self.query_one("#hint", LineBlock).show(self._hint_lines)
         view.set_empty(self._empty())
         view.set_source(self._tree, keep_key=keep)
