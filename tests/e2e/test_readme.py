@@ -45,7 +45,11 @@ def test_every_console_command_runs(tmp_path: Path) -> None:
     commands = console_commands()
     assert "agenteval validate first.suite.yaml" in commands
     # History first, as in the tour: the samples have run by then.
-    assert run("agenteval demo", tmp_path).returncode == 0
+    demo = run("agenteval demo", tmp_path)
+    assert demo.returncode == 0, demo.stderr
+    assert demo.stderr == ""
+    assert " failed of " in demo.stdout
+    assert "error" not in demo.stdout.splitlines()[-4]
     for command in commands:
         done = run(command, tmp_path)
         if command == "agenteval first.suite.yaml":

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from fnmatch import fnmatch
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,14 @@ def of_kind(*kinds: str) -> list[Any]:
     return [pytest.param(case, id=case["id"]) for case in CASES if case["kind"].removeprefix("not-") in kinds]
 
 
+@lru_cache(maxsize=1)
+def compiled(metric: str, negate: bool) -> Checker:
+    """A criterion with the metric, which is JSON; the last one is kept for the next transcript."""
+    return Checker(CriterionSpec("it", "ToolResponse", {"metrics": [json.loads(metric)]}, negate=negate))
+
+
 def run(transcript: Transcript, metric: dict[str, Any], negate: bool = False) -> CriterionResult:
-    checker = Checker(CriterionSpec("it", "ToolResponse", {"metrics": [metric]}, negate=negate))
+    checker = compiled(json.dumps(metric), negate)
     result = checker.check(transcript)
     quick = checker.check(transcript, explain=False)
     assert (quick.outcome, quick.score) == (result.outcome, result.score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import zlib
 from dataclasses import fields, replace
 from pathlib import Path
@@ -182,6 +183,14 @@ def test_clean_changes_only_lone_surrogates(text: str) -> None:
         assert cleaned == text
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history with nothing in it, to be copied: to make one anew takes longer than what is asked of it."""
+    path = tmp_path_factory.mktemp("empty") / "history.db"
+    Store.open(path).close()
+    return path
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     one=transcripts,
@@ -196,13 +205,16 @@ def test_clean_changes_only_lone_surrogates(text: str) -> None:
     variables={},
 )
 def test_the_store_gives_all_of_it_back(
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+    empty: Path,
     one: Transcript,
     some: tuple[CriterionResult, ...],
     words: str,
     variables: dict[str, Any],
 ) -> None:
-    with Store.open(tmp_path_factory.mktemp("store") / "history.db") as store:
+    for file in tmp_path.glob("history.db*"):
+        file.unlink()
+    with Store.open(shutil.copy(empty, tmp_path / "history.db")) as store:
         plan = planned(0, prompt=words, variables=variables, test_name=words, agent=words, specs=({"name": words},))
         store.begin_execution(record(title=words, source=words), [plan])
         store.run_ended(replace(ended(0), transcript=one, results=some, why=words)).result()
