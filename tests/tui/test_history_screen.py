@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from agenteval_tui.history import baselines
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.tui.presenters.history_rows import took
 from agenteval_tui.tui.screens.compare import CompareScreen
 from agenteval_tui.tui.screens.difference import DifferenceScreen
 from agenteval_tui.tui.screens.history import HistoryScreen
@@ -183,6 +185,8 @@ async def test_what_is_marked_is_compared_kept_deleted_and_written(
         await pilot.press("y")
         await settle(pilot)
         await until(pilot, lambda: not baselines.baselines(app.session.store))
+        row = replace(app.session.store.execution("NEW"), started_ms=1, finished_ms=5_001)
+        assert [took(replace(row, kind=kind)) for kind in ("run", "import")] == ["5.0 s", ""]
         # Two runs, step by step.
         await pilot.press("enter")
         await settle(pilot)
