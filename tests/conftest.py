@@ -60,6 +60,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     of what a small test costs. Here names are counted.
     """
     name = re.sub(r"\W", "_", request.node.name)[:30]
+    name += "_" if name[-1].isdigit() else ""  # or its number would run on into that of another name
     folder = tmp_path_factory.getbasetemp() / f"{name}{NAMES[name.lower()]}"
     NAMES[name.lower()] += 1
     folder.mkdir(mode=0o700)

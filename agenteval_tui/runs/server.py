@@ -17,6 +17,8 @@ GATHER_S = 0.02
 LONGEST_COMMAND = 65_536
 CLOSE_S = 10.0
 """How long a watcher may take to read the end."""
+LINGER_S = 2.0
+"""How long the connection stays for a watcher to whom all was sent, and who may still speak before it reads that."""
 FIRST_WATCHER_S = 3.0
 """How long an execution that has ended waits for the watcher that started it."""
 
@@ -68,6 +70,10 @@ class EventServer:
             await self._begun.wait()
             commands = asyncio.create_task(self._read(reader, watcher))
             await watcher.send_all()
+            # Its end is told first, and the connection closed when the watcher has read that far and closes its side:
+            # one that sends a command to a closed socket would lose what it has not read yet.
+            writer.write_eof()
+            await asyncio.wait({commands}, timeout=LINGER_S)
             commands.cancel()
         except (OSError, asyncio.CancelledError):
             pass  # the watcher is gone, or the process is

@@ -39,7 +39,7 @@ def pages_of(data: bytes, name: str, tmp_path: Path) -> list[int]:
     """The numbers (from 1) of the pages that hold table `name`."""
     path = tmp_path / "look.db"
     path.write_bytes(data)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         return [row[0] for row in connection.execute("SELECT pageno FROM dbstat WHERE name = ?", (name,))]
 
 
@@ -47,7 +47,7 @@ def roots(data: bytes, tmp_path: Path) -> set[int]:
     """The pages that lead to all others of a table: what hangs on a broken one can't be reached."""
     path = tmp_path / "look.db"
     path.write_bytes(data)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         return {row[0] for row in connection.execute("SELECT rootpage FROM sqlite_master")}
 
 
@@ -182,7 +182,8 @@ def test_nothing_can_be_read(path: Path, data: bytes) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_damage(path: Path, whole: bytes, tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    pages = dice.sample([page for page in range(2, len(whole) // 4096 + 1) if page not in roots(whole, tmp_path)], 4)
+    leading = roots(whole, tmp_path)
+    pages = dice.sample([page for page in range(2, len(whole) // 4096 + 1) if page not in leading], 4)
     path.write_bytes(overwrite(whole, pages))
     # The first opening may not see it: reading does, and then the next opening mends.
     for _ in range(3):

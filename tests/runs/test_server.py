@@ -135,3 +135,29 @@ async def test_nobody_came(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await server.close()
     await server.listen(path)
     await asyncio.wait_for(server.close(), 5)
+
+
+async def test_a_watcher_that_speaks_before_it_reads_the_end_loses_nothing_of_it(path: Path) -> None:
+    server = EventServer(lambda _: None)
+    await server.listen(path)
+    server.tell(PLANNED)
+    watching = await attach(live(path))
+    events = aiter(watching)
+    await anext(events)
+    for number, run in enumerate(RUNS):
+        server.tell(Graded(2 + number, run, "passed", 1.0, (), 1.0))
+    server.tell(Ended(99, "finished", ""))
+    closing = asyncio.create_task(server.close())
+    # All is sent, and nothing of it read, when this watcher wants to see another run: three times, as it may fail late.
+    async with asyncio.timeout(10):
+        while not watching._reader._buffer:  # type: ignore[attr-defined]
+            await asyncio.sleep(0.005)
+        for turn in range(100):
+            if turn % 40 == 0:
+                await watching.send(Command("watch", run=RUNS[0]))
+            await asyncio.sleep(0)
+        read = [event async for event in events]
+    assert sum(isinstance(event, Graded) for event in read) == len(RUNS)
+    assert isinstance(read[-1], Ended)
+    await watching.close()
+    await closing
