@@ -228,8 +228,9 @@ def test_fifty_kills_lose_and_repeat_nothing(tmp_path: Path, asked: Asked, forks
             early += not status
             resumed += status == "interrupted"
         assert len(victim.ended) == TESTS
-        # A run whose answer was under way at a kill is asked again; nothing else is.
-        assert sum(asked.answered.values()) <= TESTS + 4 * (kills - before)
+        # A run whose answer was under way at a kill is asked again (four at once), or whose end was on its way to the
+        # disk (their places are taken again meanwhile: four more); nothing else is, and nothing that had ended.
+        assert sum(asked.answered.values()) <= TESTS + 8 * (kills - before)
         known.add(victim.execution)
     assert resumed > KILLS // 4, (resumed, early)
     assert live_executions() == []
