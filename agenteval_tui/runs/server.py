@@ -70,6 +70,9 @@ class EventServer:
             await self._begun.wait()
             commands = asyncio.create_task(self._read(reader, watcher))
             await watcher.send_all()
+            # All of it: what still waits here when the process ends is lost.
+            writer.transport.set_write_buffer_limits(0)
+            await writer.drain()
             # Its end is told first, and the connection closed when the watcher has read that far and closes its side:
             # one that sends a command to a closed socket would lose what it has not read yet.
             writer.write_eof()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,36 @@ async def test_a_watcher_that_never_reads_does_not_hold_up_the_end(path: Path, m
             await asyncio.sleep(0)
         server.tell(Ended(200, "finished", ""))
         await asyncio.wait_for(server.close(), 10)
+
+
+async def test_the_server_is_closed_when_a_slow_watcher_has_all_of_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agenteval_tui.runs.server.LINGER_S", 0.0)
+    server = EventServer(lambda command: None)
+    await server.listen(path)
+    one, other = socket.socketpair()
+    with one, other:
+        one.setblocking(False)
+        kernel = one.send(bytes(10_000_000))
+    # So much that a little waits in the process, which ends when the server is closed.
+    server.tell(replace(PLANNED, title="x" * (kernel + 20_000)))
+    left: list[int] = []
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.settimeout(10)
+        slow.connect(str(path))
+        async with asyncio.timeout(10):
+            while not server._watchers:
+                await asyncio.sleep(0)
+        (watcher,) = server._watchers
+        transport = watcher._writer.transport
+        server.tell(Ended(2, "finished", ""))
+        closing = asyncio.create_task(server.close())
+        closing.add_done_callback(lambda _: left.append(transport.get_write_buffer_size()))
+        while not closing.done():
+            await (asyncio.to_thread(slow.recv, 4096) if transport.get_write_buffer_size() else asyncio.sleep(0))
+        await asyncio.sleep(0)  # what is called back comes after that
+    assert left == [0]
 
 
 async def test_a_watcher_that_talks_nonsense_is_heard_no_more_and_one_that_leaves_is_forgotten(path: Path) -> None:
