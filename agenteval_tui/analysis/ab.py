@@ -23,6 +23,7 @@ from agenteval_tui.analysis.statistics import (
 )
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.runs.plan_arms import ARMS, arm_label, arm_of
+from agenteval_tui.text import numbers
 from agenteval_tui.text.problems import AgentevalError
 
 Case = tuple[str, str, int]
@@ -56,7 +57,7 @@ class Measure:
     """How much more a run takes under B than under A: the mean over `n` cases, with its 95 % interval."""
 
     difference: float
-    interval: Interval
+    interval: Interval | None  # None where all cases differ by the same: there is no spread to tell it from
     n: int
 
 
@@ -246,8 +247,8 @@ def _measure(
     if middle is None or len(listed) < 2:
         return None
     interval = paired_bootstrap(listed, seed=seed, resamples=max(400, min(4_000, 4_000_000 // len(listed))))
-    assert interval is not None
-    return Measure(middle, interval, len(listed))
+    apart = interval is not None and interval[0] < interval[1]
+    return Measure(middle, interval if apart else None, len(listed))
 
 
 def _tests(
@@ -292,7 +293,8 @@ def _conclusion(
         return "Nothing can be said: no case was decided under both arms."
     labels = [arm_label(arm, name) if arm != name else name for arm, name in zip(ARMS, names, strict=True)]
     counted_cases = f"{cases} case{'s' * (cases != 1)}"
-    range_ = f"95 % interval {100 * interval[0]:+.1f} to {100 * interval[1]:+.1f}, {counted_cases}"
+    low, high = numbers.points_interval(*interval)
+    range_ = f"95 % interval {low} to {high}, {counted_cases}"
     if recommended:
         better, other = (labels[1], labels[0]) if recommended == "B" else (labels[0], labels[1])
         return f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."

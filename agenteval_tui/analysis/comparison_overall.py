@@ -38,14 +38,14 @@ def overall(sides: tuple[Runs, Runs], *, seed: int = 0) -> Overall:
     differences = [rates[1][case] - rates[0][case] for case in shared]
     pairs = _pairs(sides, shared)
     once = all(len(_decided(side[case])) == 1 for case in shared for side in sides) and pairs.n == len(shared)
-    interval = _of_rates(differences, seed)
+    interval = difference_interval(differences, seed=seed)
     rate = Measure(_mean([rates[0][c] for c in shared]), _mean([rates[1][c] for c in shared]), _mean(differences),
                    interval, len(shared))  # fmt: skip
     if once:
         test, p_value = "mcnemar", mcnemar_exact(pairs.only_a, pairs.only_b)
         least = detectable_paired(pairs.n, min(pairs.only_a, pairs.only_b) / pairs.n)
     else:
-        test, p_value, least = "sign-flip", _sign_flip(differences, seed), detectable(differences)
+        test, p_value, least = "sign-flip", _sign_flip(differences, seed=seed), detectable(differences)
         least = None if least is None or least >= 1 else least
     return Overall(
         rate=rate,
@@ -134,7 +134,7 @@ def _measure(
         _mean([means[0][case] for case in shared]),
         _mean([means[1][case] for case in shared]),
         _mean(differences),
-        _interval(differences, seed),
+        _interval(differences, seed=seed),
         len(shared),
     )
 
@@ -148,15 +148,13 @@ def _interval(differences: Sequence[float], seed: int) -> Interval | None:
     n = len(differences)
     if n < 2:
         return None
+    drawn: Interval | None
     if n >= _MANY:
-        return _normal(differences)
-    return paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
-
-
-def _of_rates(differences: Sequence[float], seed: int) -> Interval | None:
-    if len(differences) >= _MANY:
-        return _normal(differences)
-    return difference_interval(differences, seed=seed)
+        drawn = _normal(differences)
+    else:
+        drawn = paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
+    # Cases that all differ by the same have no spread to tell an interval from, and a point would promise certainty.
+    return drawn if drawn and drawn[0] < drawn[1] else None
 
 
 def _normal(differences: Sequence[float]) -> Interval:

@@ -11,6 +11,7 @@ from agenteval_tui.analysis.comparison_model import (
     Tally,
     TestChange,
 )
+from agenteval_tui.text import numbers
 
 TESTS = {
     "mcnemar": "McNemar's exact test",
@@ -42,16 +43,12 @@ def said_of_counts(found: Comparison) -> str:
 
 def points(share: float) -> str:
     """`+12` points of a share, `-0.5` where that says more; `0`."""
-    number = 100 * share
-    if abs(number) < 0.05:
-        return "0"
-    return f"{number:+.0f}" if abs(number - round(number)) < 0.05 else f"{number:+.1f}"
+    return numbers.points(share)
 
 
 def share(value: float) -> str:
     """`71 %`, `99.5 %`."""
-    number = 100 * value
-    return f"{number:.0f} %" if abs(number - round(number)) < 0.05 else f"{number:.1f} %"
+    return numbers.percent(value, 1)
 
 
 def p_said(value: float) -> str:
@@ -75,7 +72,8 @@ def said_of_rate(one: Overall) -> str:
     said = f"{share(rate.was)} to {share(rate.now)}, {points(rate.difference)} points"
     if rate.interval is None:
         return said
-    return f"{said} (95 % interval {points(rate.interval[0])} to {points(rate.interval[1])})"
+    low, high = numbers.points_interval(*rate.interval)
+    return f"{said} (95 % interval {low} to {high})"
 
 
 def said_of_test(one: Overall) -> str:

@@ -14,6 +14,8 @@ from agenteval_tui.analysis.distributions import student_t_quantile
 from agenteval_tui.analysis.statistics import Interval, paired_bootstrap
 
 _EXACT = 12  # differences up to which all signs are tried
+_MANY = 400
+"""Cases from which on drawing says the same as the standard error, seconds later."""
 _FLIPS = 10_000
 _DRAWS = 4_000_000  # of the bootstrap, at most
 
@@ -29,9 +31,11 @@ def difference_interval(differences: Sequence[float], *, seed: int = 0) -> Inter
     n = len(differences)
     if n < 2:
         return (-1.0, 1.0) if n else None
-    drawn = paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
-    assert drawn is not None
     middle, error = _added(differences)
+    drawn: Interval | None = (middle, middle)
+    if n < _MANY:
+        drawn = paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
+    assert drawn is not None
     half = student_t_quantile(0.975, n - 1) * error
     return max(-1.0, min(drawn[0], middle - half)), min(1.0, max(drawn[1], middle + half))
 

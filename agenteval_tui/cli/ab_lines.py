@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, plural
+from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, percent_range, plural
+from agenteval_tui.text import numbers
 from agenteval_tui.text.display import one_line
 
 if TYPE_CHECKING:
@@ -24,9 +25,9 @@ def print_ab(out: Output, found: ABResult, *, tests: bool = False) -> None:
     _arm(out, "A", found.a)
     _arm(out, "B", found.b)
     if found.difference is not None and found.interval is not None:
-        low, high = found.interval
-        said = f"B minus A: {_points(found.difference)} points"
-        span = f"  (95 % interval {_points(low)} to {_points(high)}, {plural(found.cases, 'case')}"
+        low, high = numbers.points_interval(*found.interval)
+        said = f"B minus A: {numbers.points(found.difference)} points"
+        span = f"  (95 % interval {low} to {high}, {plural(found.cases, 'case')}"
         span += f", {_TESTS[found.test]}: p = {found.p_value:.3g})" if found.p_value is not None else ")"
         out.line(said, (span, "dim"))
     pairs = found.pairs
@@ -57,15 +58,18 @@ def _arm(out: Output, letter: str, arm: Arm) -> None:
     out.line(
         (f"{letter} ", "bold"),
         f"{one_line(arm.name, 40)}: {percent(arm.pass_rate)}, {arm.passed} of {arm.n} runs",
-        (f"  ({percent(low)} to {percent(high)})  {', '.join(more)}", "dim"),
+        (f"  ({percent_range(low, high)})  {', '.join(more)}", "dim"),
     )
 
 
 def _measure(out: Output, name: str, one: Measure | None, shown: Callable[[float], str]) -> None:
-    if one is None or (one.difference == 0 and one.interval == (0, 0)):
+    if one is None or (one.difference == 0 and one.interval is None):
         return
-    low, high = one.interval
-    out.line((f"{name} of a run, B minus A: {shown(one.difference)}  ({shown(low)} to {shown(high)})", "dim"))
+    span = f"the same in all {plural(one.n, 'case')}"
+    if one.interval is not None:
+        low, high = one.interval
+        span = f"{shown(low)} to {shown(high)}"
+    out.line((f"{name} of a run, B minus A: {shown(one.difference)}  ({span})", "dim"))
 
 
 def _tests(out: Output, found: ABResult) -> None:
@@ -74,15 +78,11 @@ def _tests(out: Output, found: ABResult) -> None:
         style: Style = "good" if one.difference > 0 else "bad"
         out.line(
             f"  {one_line(one.test, 40)}: ",
-            (f"{_points(one.difference)}", style),
+            (f"{numbers.points(one.difference)}", style),
             (f"  A {one.passed_a}/{one.n_a}, B {one.passed_b}/{one.n_b}", "dim"),
         )
     if len(moved) > _MOST:
         out.line((f"  and {len(moved) - _MOST} more tests", "dim"))
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:+.1f}"
 
 
 def _signed(value: float, shown: Callable[[float], str]) -> str:

@@ -9,7 +9,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.moments import Until
-from agenteval_tui.cli.output import Output, percent, plural
+from agenteval_tui.cli.output import Output, percent, percent_range, plural
 from agenteval_tui.cli.quarantine_lines import day_of
 from agenteval_tui.text.display import one_line
 
@@ -188,7 +188,7 @@ def _figures(one: Entry, width: int) -> str:
     low, high = one.interval
     figures = one.to_json()
     at_3, hat_3 = (figures[key].get("3") for key in ("pass_at_k", "pass_hat_k"))
-    interval = f"{percent(low)} - {percent(high)}"
+    interval = percent_range(low, high, " - ")
     name = f"  {one_line(one.criterion, width - 2)}" if one.criterion else one_line(one.name, width)
     return (
         f"{name:<{width}}  {f'{one.passed} of {one.n}':>9} {percent(one.rate):>6}  {interval:<13}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES, Output, percent, plural
+from agenteval_tui.cli.output import STYLES, Output, percent, percent_range, plural
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -121,7 +121,7 @@ def _print_figures(out: Output, one: JudgeFigures) -> None:
     low, high = told.interval
     kappa = "not defined (both always said the same)" if told.kappa is None else f"{told.kappa:.2f}"
     out.line(
-        f"  accuracy {percent(told.accuracy)} of n = {told.n} (95 % interval {percent(low)} to {percent(high)}), "
+        f"  accuracy {percent(told.accuracy)} of n = {told.n} (95 % interval {percent_range(low, high)}), "
         f"Cohen's kappa {kappa}"
     )
     out.line(

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from typing import IO, Any, Literal
 
+from agenteval_tui.text import numbers
 from agenteval_tui.text.display import displayable, one_line
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
@@ -173,7 +174,12 @@ def moment(milliseconds: int | None) -> str:
 
 def percent(share: float | None) -> str:
     """`42 %`; `-` for None."""
-    return "-" if share is None else f"{100 * share:.0f} %"
+    return "-" if share is None else numbers.percent(share)
+
+
+def percent_range(low: float, high: float, between: str = " to ") -> str:
+    """`12 % to 40 %`: both ends of an interval of shares."""
+    return between.join(f"{end} %" for end in numbers.percent_interval(low, high))
 
 
 def json_text(value: Any, *, indent: int | None = 2, ascii_only: bool = False) -> str:

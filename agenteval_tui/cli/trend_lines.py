@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.trend_bins import at_text, window_words
-from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, plural
+from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, percent_range, plural
 from agenteval_tui.cli.quarantine_lines import day_of, name_of
 from agenteval_tui.text.display import one_line
 
@@ -55,7 +55,7 @@ def _print_point(
     out: Output, when: str, point: Figures, spent: dict[Measure, Spent | None], title: str, style: Style = ""
 ) -> None:
     low, high = point.interval
-    interval = f"{percent(low)} - {percent(high)}" if point.n else ""
+    interval = percent_range(low, high, " - ") if point.n else ""
     drawn = f" {_drawn(point, ascii_only=out.ascii_only)}" if out.is_terminal else ""
     latency, tokens, cost = (spent.get(measure) for measure in ("latency", "tokens", "cost"))
     taken = (
@@ -136,7 +136,7 @@ def _print_alert(out: Output, one: Alert, window: str) -> None:
     low, high = point.interval
     numbers = (
         f"pass rate {percent(point.rate)} ({point.passed} of {plural(point.n, 'run')} of {plural(point.tests, 'test')}"
-        f" passed, 95 % interval {percent(low)} to {percent(high)})"
+        f" passed, 95 % interval {percent_range(low, high)})"
     )
     if one.state == "ok":
         out.line(("ok: ", "good"), f"{who}{numbers} in {window}, not below {percent(one.below)}")

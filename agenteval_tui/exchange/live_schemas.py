@@ -144,7 +144,7 @@ _ARM = record(
         "latency_ms": or_null(NUMBER),
     }
 )
-_MEASURE = or_null(record({"difference": NUMBER, "interval": _PAIR, "n": COUNT}))
+_MEASURE = or_null(record({"difference": NUMBER, "interval": or_null(_PAIR), "n": COUNT}))
 AB: Schema = record(
     {
         "execution": TEXT,

@@ -14,6 +14,7 @@ from agenteval_tui.analysis.regressions import Against, against_baseline, said_o
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.exchange.quarantined import NotGating, not_gating
 from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.text import numbers
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -37,13 +38,15 @@ class TestLine:
     interval: tuple[float, float]
     p50_ms: float | None
     flaky: bool
+    stopped_early: bool = False
     quarantine: str = ""
 
     @property
     def note(self) -> str:
         """What else a reader must know of it: `flaky, in quarantine until 2026-12-06`."""
         errors = f"{self.errors} in error" if self.errors else ""
-        return ", ".join(part for part in ("flaky" if self.flaky else "", errors, self.quarantine) if part)
+        flaky, stopped = "flaky" * self.flaky, "stopped early" * self.stopped_early
+        return ", ".join(part for part in (flaky, stopped, errors, self.quarantine) if part)
 
 
 class Figure(NamedTuple):
@@ -147,7 +150,7 @@ class ReportFigures:
 def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     """Everything that a report says of an execution."""
     runs = tuple(store.runs_of_execution(execution.id))
-    stats = execution_stats(runs, steps=store.steps_of_execution(execution.id))
+    stats = execution_stats(runs, steps=store.steps_of_execution(execution.id), imported=execution.kind == "import")
     replies, judged = store.judge_usage(execution.id)
     judges: list[Figure] = []
     if replies:
@@ -247,7 +250,7 @@ def _metrics(
 ) -> list[Figure]:
     low, high = overall["interval"]
     rate = overall["pass_rate"]
-    known = f"{share(rate)} (95 % interval {share(low)} to {share(high)})"
+    known = f"{share(rate)} (95 % interval {share_range(low, high)})"
     found = [
         Figure("Pass rate", "none was decided" if rate is None else known, rate, "share"),
         Figure("Runs passed", f"{row.passed:,} of {overall['n']:,} decided"),
@@ -259,7 +262,8 @@ def _metrics(
     k = str(max((int(one) for one, count in overall["tests_at_k"].items() if count == decided), default=1))
     if k != "1":
         for name, by_k in (("pass^", overall["pass_hat_k"][k]), ("pass@", overall["pass_at_k"][k])):
-            found.append(Figure(f"{name}{k}", share(by_k), by_k, "share"))
+            lean = " (tests stopped early lean)" if overall["stopped_early"] else ""
+            found.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
     for name, count in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
         if count:
             found.append(Figure(name, f"{count:,}", count, "count"))
@@ -289,7 +293,7 @@ def _test(one: dict[str, Any], notes: Mapping[tuple[str, str], str]) -> TestLine
     low, high = one["interval"]
     return TestLine(
         one["id"], one["name"], one["suite"], one["passed"], one["n"], one["errors"], (low, high),
-        one["latency_ms"]["p50"], one["flaky"], notes.get((one["suite"], one["test"]), ""),
+        one["latency_ms"]["p50"], one["flaky"], one["stopped_early"], notes.get((one["suite"], one["test"]), ""),
     )  # fmt: skip
 
 
@@ -306,8 +310,12 @@ def share(value: float | None) -> str:
     """`87 %`, and `87.5 %` where that says more; `–` for None."""
     if value is None:
         return "–"
-    number = f"{100 * value:.1f}".removesuffix(".0")
-    return f"{number} %"
+    return numbers.percent(value, 1)
+
+
+def share_range(low: float, high: float) -> str:
+    """`12 % to 40.5 %`: both ends of an interval of shares."""
+    return " to ".join(f"{end} %" for end in numbers.percent_interval(low, high, 1))
 
 
 def seconds(milliseconds: float | None) -> str:

@@ -16,7 +16,7 @@ from agenteval_tui.exchange.report_figures import (
     repetitions,
     report_figures,
     seconds,
-    share,
+    share_range,
 )
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable, one_line
@@ -151,7 +151,7 @@ def _test_rows(figures: ReportFigures) -> Iterator[list[str]]:
             f'<span class="{_CLASSES.get(state, "dim")}">{_SIGNS[state]}</span> {_line(test.id)}',
             f'<span class="dim">{_line(test.name)}</span>',
             f"{test.passed}/{test.n}",
-            f"{share(low)} to {share(high)}" if test.n else "–",
+            share_range(low, high) if test.n else "–",
             seconds(test.p50_ms),
             _line(test.note),
         ]

@@ -13,7 +13,7 @@ from agenteval_tui.exchange.report_figures import (
     repetitions,
     report_figures,
     seconds,
-    share,
+    share_range,
 )
 from agenteval_tui.grading.explain import escape_markdown
 from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -98,7 +98,7 @@ def _tests(figures: ReportFigures) -> list[str]:
     lines = ["### Tests", "", "| Test | Passed | 95 % interval | Latency (p50) | Note |", "|---|---|---|---|---|"]
     for test in figures.tests:
         low, high = test.interval
-        interval = f"{share(low)} to {share(high)}" if test.n else "–"
+        interval = share_range(low, high) if test.n else "–"
         lines.append(
             f"| {_cell(test.id)} | {test.passed}/{test.n} | {interval} | {seconds(test.p50_ms)} | {_cell(test.note)} |"
         )

@@ -98,3 +98,12 @@ def test_the_smallest_difference_that_can_be_shown() -> None:
         assert least == pytest.approx(0.14, abs=0.03)
         shown += scipy.stats.ttest_1samp(drawn, 0).pvalue < 0.05
     assert 140 <= shown <= 178
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 399, 400, 2_000])
+@pytest.mark.parametrize("same", [-1.0, 0.0, 1.0])
+def test_cases_that_all_agree_do_not_give_a_point(n: int, same: float) -> None:
+    interval = difference_interval([same] * n)
+    assert interval is not None
+    assert interval[0] < interval[1]
+    assert interval[0] <= same <= interval[1]

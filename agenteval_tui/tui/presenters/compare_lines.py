@@ -26,6 +26,7 @@ from agenteval_tui.analysis.comparison_words import (
     test_of,
     version,
 )
+from agenteval_tui.text import numbers
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, cell_len, fit, left, pad, right, width_of
 from agenteval_tui.tui.presenters.compare_rows import WORDS, CompareRow
@@ -81,7 +82,8 @@ def _rate(one: Overall) -> list[list[Cell]]:
     first: list[Cell] = [("pass ", "dim"), (f"{share(rate.was)} {_TO} {share(rate.now)}", "bold")]
     first.append((f"   {points(rate.difference)}", f"bold {style}"))
     if rate.interval is not None:
-        first.append((f" ({points(rate.interval[0])} … {points(rate.interval[1])})", "dim"))
+        low, high = numbers.points_interval(*rate.interval)
+        first.append((f" ({low} … {high})", "dim"))
     name = {"mcnemar": "McNemar", "sign-flip": "sign flips", "fisher": "Fisher"}[one.test]
     test: list[Cell] = [(f"{name} {p_said(one.p_value)}", "dim")] if one.p_value is not None else []
     return [first, test, [(short_power(one), "dim")]]

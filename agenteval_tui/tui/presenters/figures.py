@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agenteval_tui.text import numbers
+
 
 def duration(ms: float | None) -> str:
     """12 ms, 1.4 s, 2:05, 1:02:09; "" when not measured."""
@@ -30,7 +32,12 @@ def clock(seconds: float | None) -> str:
 
 def percent(rate: float | None) -> str:
     """40 %; "" when there is none."""
-    return "" if rate is None else f"{rate * 100:.0f} %"
+    return "" if rate is None else numbers.percent(rate)
+
+
+def interval(low: float, high: float) -> str:
+    """Both ends of an interval of shares, in percent: 12–40."""
+    return "–".join(numbers.percent_interval(low, high))
 
 
 def cost(dollars: float | None) -> str:

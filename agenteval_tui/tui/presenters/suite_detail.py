@@ -11,6 +11,7 @@ from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import Problem
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters.figures import age, cost, count, date, duration, percent
+from agenteval_tui.tui.presenters.figures import interval as interval_range
 from agenteval_tui.tui.presenters.outcomes import glyph, mark, word
 from agenteval_tui.tui.presenters.paragraphs import LABEL, LONGEST, labelled, paragraph, within
 from agenteval_tui.tui.presenters.suite_tree import Node, criterion_summary
@@ -145,7 +146,7 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
             cells.append((right(percent(seen.passed / seen.n), 6), ""))
             if not narrow:
                 low, high = wilson(seen.passed, seen.n)
-                cells.append((right(f"{low * 100:.0f}–{high * 100:.0f}", 10), "dim"))
+                cells.append((right(interval_range(low, high), 10), "dim"))
         else:
             cells.append((" " * (tail - 7 + (0 if narrow else -1)), ""))
         lines.append(spread(start, cells, width))
@@ -207,7 +208,7 @@ def _criterion(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> l
         lines += labelled("Expected", str(criterion.expected_value), width)
     if seen and seen.n:
         low, high = wilson(seen.passed, seen.n)
-        interval = f"95 % interval {low * 100:.0f}–{high * 100:.0f}"
+        interval = f"95 % interval {interval_range(low, high)}"
         rate = f"{seen.passed} of {seen.n} passed, {percent(seen.passed / seen.n)} ({interval})"
         lines += labelled("Rate", rate, width)
     source = node.suite.loaded.config_source(test.id, node.criterion)

@@ -195,7 +195,7 @@ def _point_cells(point: Figures) -> list[Cell]:
     low, high = point.interval
     cells: list[Cell] = [(figures.percent(point.rate) or "no verdict", "bold")]
     if point.n:
-        cells.append((f" ({low * 100:.0f}–{high * 100:.0f})", "dim"))
+        cells.append((f" ({figures.interval(low, high)})", "dim"))
     for number, outcome in ((point.passed, "passed"), (point.failed, "failed"), (point.errors, "error")):
         if number:
             cells += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]

@@ -125,7 +125,7 @@ def _groups(found: Trend, shown: Shown, cursor: int, first: int) -> list[Row]:
         at = value_text(one, shown, cursor) if 0 <= cursor < len(found.bins) else ""
         overall = value_text(one, shown, None)
         low, high = one.overall.interval
-        interval = f"{low * 100:.0f}–{high * 100:.0f}" if shown == "rate" and one.overall.n else ""
+        interval = figures.interval(low, high) if shown == "rate" and one.overall.n else ""
         rows.append(
             (
                 f"group\x1f{one.key}",
@@ -166,7 +166,7 @@ def _entry(one: Entry, before: str, name: str) -> Row:
         (
             (right(f"{one.passed}/{one.n}", 9), "dim"),
             (right(figures.percent(one.rate), 6), "bold" if not one.criterion else ""),
-            (right(f"{low * 100:.0f}–{high * 100:.0f}", 8), "dim"),
+            (right(figures.interval(low, high), 8), "dim"),
             (" ", ""),
         ),
     )
@@ -220,7 +220,7 @@ def _alert(one: Alert) -> Row:
         (
             (right(figures.percent(one.figures.rate), 6), "bold"),
             (f"  below {one.below * 100:g} %", "dim"),
-            (right(f"{low * 100:.0f}–{high * 100:.0f}" if one.figures.n else "", 8), "dim"),
+            (right(figures.interval(low, high) if one.figures.n else "", 8), "dim"),
             (right(f"{one.figures.runs:,}", 8), "dim"),
             (" ", ""),
         ),

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
-from agenteval_tui.tui.presenters.figures import count, percent
+from agenteval_tui.tui.presenters.figures import count, interval, percent
 from agenteval_tui.tui.presenters.paragraphs import paragraph
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -106,7 +106,7 @@ class AgreementScreen(ModalScreen["tuple[str, ...]"]):
         )
         said = (
             f"They agree on {told.both_yes + told.both_no} of {told.n} ({percent(told.accuracy)}, 95 % interval "
-            f"{percent(low)} to {percent(high)}). {kappa}."
+            f"{interval(low, high)} %). {kappa}."
         )
         table = (
             f"both passed {told.both_yes}, both failed {told.both_no}, only the {who} passed it {told.only_judge}, "

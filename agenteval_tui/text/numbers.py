@@ -1,0 +1,61 @@
+"""Shares, points and intervals as people read them: with as many digits as it takes to stay true."""
+
+from __future__ import annotations
+
+_MOST_DECIMALS = 6
+
+
+def percent(share: float, decimals: int = 0) -> str:
+    """`42 %` of a share 0..1, with up to `decimals` digits behind the point.
+
+    What is not all is never written as 100 %, and what is not nothing never as 0 %: 999 of 1,000 is 99.9 %.
+    """
+    return f"{_enough((share,), decimals)[0]} %"
+
+
+def percent_interval(low: float, high: float, decimals: int = 0) -> tuple[str, str]:
+    """Both ends of an interval of shares 0..1 as numbers of percent, without the sign: ("99.6", "100").
+
+    Ends that differ stay apart, and an end is 0 or 100 only where it really is.
+    """
+    first, last = _enough((low, high), decimals)
+    return first, last
+
+
+def points(difference: float) -> str:
+    """A difference of shares -1..1 in points: `+12`, `-0.5` where that says more; `0` only where there is none."""
+    return _signed((difference,))[0]
+
+
+def points_interval(low: float, high: float) -> tuple[str, str]:
+    """Both ends of an interval of differences -1..1 in points: ("-0.4", "+12"). Ends that differ stay apart."""
+    first, last = _signed((low, high))
+    return first, last
+
+
+def _enough(shares: tuple[float, ...], least: int) -> list[str]:
+    texts: list[str] = []
+    for decimals in range(least, _MOST_DECIMALS + 1):
+        texts = [_plain(100 * one, decimals) for one in shares]
+        true = all((text in ("0", "100")) <= (one in (0.0, 1.0)) for text, one in zip(texts, shares, strict=True))
+        if true and len(set(texts)) == len(set(shares)):
+            break
+    return texts
+
+
+def _signed(differences: tuple[float, ...]) -> list[str]:
+    texts: list[str] = []
+    for decimals in range(1, _MOST_DECIMALS + 1):
+        texts = [_plain(100 * one, decimals, "+") for one in differences]
+        true = all((text in ("0", "+100", "-100")) <= (one in (0.0, 1.0, -1.0))
+                   for text, one in zip(texts, differences, strict=True))  # fmt: skip
+        if true and len(set(texts)) == len(set(differences)):
+            break
+    return texts
+
+
+def _plain(number: float, decimals: int, sign: str = "") -> str:
+    text = f"{number:{sign}.{decimals}f}"
+    if "." in text:
+        text = text.rstrip("0").removesuffix(".")
+    return "0" if text in ("-0", "+0") else text

@@ -1,0 +1,43 @@
+"""Figures stay true when they are rounded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.text.numbers import percent, percent_interval, points, points_interval
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(1.0, "100 %"), (0.0, "0 %"), (0.999, "99.9 %"), (0.0004, "0.04 %"), (0.5, "50 %"), (2 / 3, "67 %")],
+)
+def test_a_share_is_all_or_nothing_only_where_it_is(share: float, said: str) -> None:
+    assert percent(share) == said
+
+
+def test_the_interval_of_a_thousand_passes_is_no_point() -> None:
+    assert percent_interval(*wilson(1000, 1000)) == ("99.6", "100")
+    assert percent_interval(*wilson(0, 5000)) == ("0", "0.1")
+    assert percent_interval(*wilson(3, 4)) == ("30", "95")
+    assert percent_interval(0.4, 0.405, 1) == ("40", "40.5")
+
+
+@given(st.integers(1, 200_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_ends_stay_apart_and_say_all_or_nothing_only_where_it_is(counts: tuple[int, int]) -> None:
+    low, high = wilson(*counts)
+    first, last = percent_interval(low, high)
+    assert first != last
+    assert float(first) < float(last)
+    assert (first == "0") == (low == 0)
+    assert (last == "100") == (high == 1)
+
+
+def test_points() -> None:
+    assert [points(one) for one in (0.12, -0.005, 0.0, 1.0, -0.0001, 1 / 3)] == [
+        "+12", "-0.5", "0", "+100", "-0.01", "+33.3",
+    ]  # fmt: skip
+    assert points_interval(-0.0003, 0.0004) == ("-0.03", "+0.04")
+    assert points_interval(-0.02, 0.25) == ("-2", "+25")
