@@ -17,6 +17,7 @@ from agenteval_tui.analysis.statistics import (
     wilson,
 )
 from agenteval_tui.history.rows import RunRow
+from agenteval_tui.runs.sequential import confidence_sequence
 from agenteval_tui.text.quick_dataclass import dataclass
 
 
@@ -33,7 +34,11 @@ class TestKey:
 
 
 def execution_stats(
-    rows: Iterable[RunRow], *, count_errors: bool = False, steps: Mapping[str, int] | None = None
+    rows: Iterable[RunRow],
+    *,
+    count_errors: bool = False,
+    steps: Mapping[str, int] | None = None,
+    imported: bool = False,
 ) -> dict[str, Any]:
     """`{"tests": [...], "overall": {...}}` over the runs of an execution, in the order of its plan.
 
@@ -42,12 +47,16 @@ def execution_stats(
     are in `undecided`. A rate, and a mean of nothing, is null. Overall figures are means over the tests that have
     a decided run; pass@k and pass^k over those with at least k of them, whose number is `tests_at_k`. `steps` is the
     number of tool calls of each run by its id; without it, the figures of steps are null.
+
+    Repetitions that early stopping left out are `skipped`: such a test is `stopped_early`, and its interval is the
+    confidence sequence's (`runs.sequential`), because Wilson's promises too much once the answers decide when to stop.
+    `imported`: the execution was brought in, and a skipped run is one that nobody has graded yet.
     """
     groups: dict[TestKey, list[RunRow]] = {}
     for row in rows:
         groups.setdefault(TestKey(row.suite_key, row.test_id, row.variation, row.row), []).append(row)
     ids = _ids(list(groups))
-    tests = [_of_test(ids[key], key, runs, count_errors, steps or {}) for key, runs in groups.items()]
+    tests = [_of_test(ids[key], key, runs, count_errors, steps or {}, imported) for key, runs in groups.items()]
     every = [row for runs in groups.values() for row in runs]
     return {"version": 1, "tests": tests, "overall": _overall(tests, every, steps or {})}
 
@@ -70,10 +79,16 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
 
 
 def _of_test(
-    name: str, key: TestKey, runs: Sequence[RunRow], count_errors: bool, steps: Mapping[str, int]
+    name: str,
+    key: TestKey,
+    runs: Sequence[RunRow],
+    count_errors: bool,
+    steps: Mapping[str, int],
+    imported: bool,
 ) -> dict[str, Any]:
     count = counted((run.status for run in runs), count_errors=count_errors)
     passed, n = count.passed, count.n
+    stopped = not imported and any(run.status == "skipped" for run in runs)
     return {
         "id": name,
         "name": runs[0].test_name,
@@ -86,10 +101,11 @@ def _of_test(
         "errors": count.errors,
         "undecided": count.undecided,
         "pass_rate": pass_rate(passed, n),
-        "interval": list(wilson(passed, n)),
+        "interval": list(confidence_sequence(passed, n) if stopped else wilson(passed, n)),
         "pass_at_k": {str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
         "pass_hat_k": {str(k): pass_hat_k(passed, n, k) for k in range(1, n + 1)},
         "flaky": count.flaky,
+        "stopped_early": stopped,
         **_measured(runs, steps),
     }
 
@@ -112,6 +128,7 @@ def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Map
         "pass_hat_k": {k: mean([test["pass_hat_k"][k] for test in enough]) for k, enough in at_k.items()},
         "tests_at_k": {k: len(enough) for k, enough in at_k.items()},
         "flaky": sum(test["flaky"] for test in tests),
+        "stopped_early": sum(test["stopped_early"] for test in tests),
         **_measured(runs, steps),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, plural
+from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, percent_range, plural
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -62,7 +62,11 @@ def print_summary(
     rate = overall["pass_rate"]
     if rate is not None:
         low, high = overall["interval"]
-        out.line(f"pass rate {percent(rate)}", (f"  (95 % interval by test: {percent(low)} to {percent(high)})", "dim"))
+        broken = f"; {overall['errors']:,} in error" if overall["errors"] else ""
+        out.line(
+            f"pass rate {percent(rate)} of {plural(overall['n'], 'run')}{broken}",
+            (f"  (95 % interval by test: {percent_range(low, high)})", "dim"),
+        )
     if row.skipped:
         out.line((f"early stop: {plural(row.skipped, 'run')} saved, their tests were decided", "dim"))
     if retries:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import Output, duration, percent, plural
+from agenteval_tui.cli.output import Output, duration, percent, percent_range, plural
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -34,7 +34,8 @@ def command(
     """Figures of EXECUTION (an id or its beginning, or `last`), by test and over all tests.
 
     Intervals are 95 %: Wilson's for a test; over tests they are clustered by test, because repetitions of one test
-    are not independent. Errors are counted apart.
+    are not independent. A test that was stopped early has the interval of its confidence sequence.
+    Errors are counted apart.
     """
     from agenteval_tui.analysis.labelling import labelling_json, labelling_of
     from agenteval_tui.analysis.summary import execution_stats
@@ -49,7 +50,7 @@ def command(
         row = store.execution(execution or "last")
         steps = store.steps_of_execution(row.id)
         runs = store.runs_of_execution(row.id)
-        stats = execution_stats(runs, count_errors=count_errors, steps=steps)
+        stats = execution_stats(runs, count_errors=count_errors, steps=steps, imported=row.kind == "import")
         labelling = labelling_of(store, runs)
     if as_json:
         told = labelling_json(labelling) if labelling else None
@@ -123,7 +124,10 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
     out.line((head + "".join(f" {'pass^' + k:>7}" for k in ks), "dim"))
     for test in stats["tests"]:
         name = f"{one_line(test['id'], width):<{width}}"
-        out.line(f"{name}  {_figures(test)}{_curve(test['pass_hat_k'], ks)}", ("  flaky" * test["flaky"], "warn"))
+        out.line(
+            f"{name}  {_figures(test)}{_curve(test['pass_hat_k'], ks)}",
+            ("  flaky" * test["flaky"] + "  stopped early" * test["stopped_early"], "warn"),
+        )
     out.line((f"{'all, by test':<{width}}  {_figures(overall)}{_curve(overall['pass_hat_k'], ks)}", "bold"))
     at_k = _curve(overall["pass_at_k"], ks)
     out.line(f"{'pass@k':<{width}}  {'':>40}{at_k}" if ks else "nothing was decided")
@@ -133,6 +137,10 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
     if overall["standard_error"] is not None:
         error = f"standard error of the rate, clustered by test: {overall['standard_error']:.3f}"
         out.line((f"{error}; {plural(overall['flaky'], 'test')} flaky", "dim"))
+    if overall["stopped_early"]:
+        many = plural(overall["stopped_early"], "test")
+        said = f"{many} stopped early: the interval is the confidence sequence's; pass@k and pass^k lean to that answer"
+        out.line((said, "warn"))
     if overall["undecided"]:
         out.line((f"{plural(overall['undecided'], 'run')} without a verdict", "dim"))
     measured = [
@@ -149,7 +157,7 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
 
 def _figures(one: dict[str, Any]) -> str:
     low, high = one["interval"]
-    interval = f"{percent(low)} - {percent(high)}"
+    interval = percent_range(low, high, " - ")
     return f"{one['n']:>4} {one['passed']:>6} {one['errors']:>6} {percent(one['pass_rate']):>6}  {interval:<14}"
 
 

@@ -79,7 +79,10 @@ _FIGURES: dict[str, Schema] = {
     "errors": {**COUNT, "description": "runs that ended in an error; not in n unless asked for"},
     "undecided": COUNT,
     "pass_rate": or_null(SHARE),
-    "interval": {**_INTERVAL, "description": "95 %: Wilson's for a test; overall clustered by test"},
+    "interval": {
+        **_INTERVAL,
+        "description": "95 %: Wilson's for a test, the confidence sequence where it was stopped early; overall by test",
+    },
     "pass_at_k": _CURVE,
     "pass_hat_k": _CURVE,
     "latency_ms": _SPREAD,
@@ -102,6 +105,10 @@ STATS = record(
                     "row": COUNT,
                     **_FIGURES,
                     "flaky": FLAG,
+                    "stopped_early": {
+                        **FLAG,
+                        "description": "repetitions were left out once the rate was decided: pass@k and pass^k lean",
+                    },
                 }
             )
         ),
@@ -112,6 +119,7 @@ STATS = record(
                 "standard_error": or_null(NUMBER),
                 "tests_at_k": by_key(COUNT),
                 "flaky": COUNT,
+                "stopped_early": {**COUNT, "description": "tests whose repetitions were stopped early"},
             },
             about="Rates and curves are means over the tests.",
         ),

@@ -8,7 +8,8 @@ from typing import Any
 
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan import RunPlan, StopRule
-from agenteval_tui.runs.sequential import Answer, decide, most_needed
+from agenteval_tui.runs.sequential import Answer, confidence_sequence, decide, most_needed
+from agenteval_tui.text import numbers
 
 
 @dataclass(slots=True)
@@ -46,9 +47,14 @@ class Repetitions:
 
     @property
     def why(self) -> str:
-        """Why no more are needed."""
-        place = f"{self.answer} {self.rule.threshold:g}"
-        return f"not needed: the pass rate is {place} after {self.judged} of {self.planned} runs"
+        """Why no more are needed: the answer, and the confidence sequence that gave it."""
+        ends = confidence_sequence(self.passed, self.judged, alpha=self.rule.alpha)
+        low, high = numbers.percent_interval(*ends)
+        level = numbers.percent(1 - self.rule.alpha)
+        return (
+            f"not needed: the pass rate is {self.answer} {self.rule.threshold:g} after {self.judged} of {self.planned} "
+            f"runs ({level} confidence sequence: {low} % to {high} %)"
+        )
 
 
 def repetitions_of(runs: Iterable[RunPlan], earlier: Iterable[tuple[str, RunRef, str]] = ()) -> dict[str, Repetitions]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.cli.exits import exit_code, read_seconds
 from agenteval_tui.cli.run_options import runs_apart
 from agenteval_tui.text.problems import AgentevalError
@@ -113,13 +114,17 @@ def test_early_stopping_is_said_and_can_be_left_out(cli: Any, suite: Path) -> No
     suite.write_text(
         suite.read_text("utf-8").replace("tags: [smoke]", "tags: [smoke]\n    stop: {threshold: 0.8}"), "utf-8"
     )
-    run = ("run", suite, "--test", "good", "--repeat", "20")
+    run = ("run", suite, "--test", "good", "--repeat", "30")
     stopped = cli(*run)
     assert stopped.code == 0
     saved = re.search(r"early stop: (\d+) runs saved", stopped.out)
     assert saved is not None
-    assert f"{saved.group(1)} not needed of 20 runs" in stopped.out
-    assert "20 passed of 20 runs" in cli(*run, "--no-early-stop").out
+    (test,) = cli("stats", "--json").json("stats")["tests"]
+    assert (test["stopped_early"], test["interval"][1]) == (True, 1.0)
+    assert 0.8 < test["interval"][0] < 0.85 < wilson(test["passed"], test["n"])[0], "wider than Wilson's"
+    assert "1 test stopped early: the interval is the confidence sequence's" in cli("stats").out
+    assert f"{saved.group(1)} not needed of 30 runs" in stopped.out
+    assert "30 passed of 30 runs" in cli(*run, "--no-early-stop").out
 
 
 def test_costs_by_test_and_agent(cli: Any, suite: Path) -> None:

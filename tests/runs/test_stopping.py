@@ -19,7 +19,7 @@ def test_none_of_those_begun_at_once_can_be_too_many(outcomes: list[bool], thres
     if decide(passed, n, threshold).answer != "open":
         return
     many = most_needed(passed, n, threshold)
-    towards = decide(passed, n, threshold).ratio >= 0  # all of them say what the runs have said so far
+    towards = passed >= threshold * n  # all of them say what the runs have said so far
     for more in range(1, many):
         assert decide(passed + more * towards, n + more, threshold).answer == "open"
     assert decide(passed + many * towards, n + many, threshold).answer == ("above" if towards else "below")
@@ -33,9 +33,11 @@ def test_errors_are_no_verdicts_and_the_first_answer_stands() -> None:
     group = Repetitions(StopRule(0.05, 0.8), planned=50)
     for status in ("error", "cancelled", "needs_review", "skipped"):
         assert not group.add(status)
-    decided = [group.add("passed") for _ in range(12)]
-    assert decided == [False] * 11 + [True]
+    decided = [group.add("passed") for _ in range(24)]
+    assert decided == [False] * 23 + [True]
     assert (group.answer, group.wanted) == ("above", 0)
-    assert group.why == "not needed: the pass rate is above 0.8 after 12 of 50 runs"
+    assert group.why == (
+        "not needed: the pass rate is above 0.8 after 24 of 50 runs (95 % confidence sequence: 81 % to 100 %)"
+    )
     assert not any(group.add("failed") for _ in range(20))
     assert group.answer == "above"
