@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from agenteval_tui.history.connect import Connection
     from agenteval_tui.history.store import Store
 
-NEWEST = 20_000
-"""Runs whose criteria are looked at, newest first: results are many times more than runs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -62,7 +59,7 @@ def extras(store: Store, wanted: Wanted) -> Extras:
 
 def _extras(connection: Connection, wanted: Wanted) -> Extras:
     picked = pick(connection, wanted)
-    since_ms, cut = rows.newest_runs(connection, picked, NEWEST)
+    since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
     causes = tuple(_failing(one) for one in rows.causes(connection, picked))
     return Extras(_scores(rows.scores(connection, picked)), causes, since_ms, cut)

@@ -22,8 +22,6 @@ KS = (1, 2, 3, 5, 10)
 """The k for which pass@k and pass^k are given, as far as there are so many runs."""
 ENOUGH = 5
 """Runs that it takes before a quarantine is suggested: of fewer, one bad run may have been bad luck."""
-NEWEST = 20_000
-"""Runs that the ledger looks at, newest first."""
 _JUDGED_RUNS = 60
 
 Whose = Literal["agent", "judge", "both", "unknown", "nobody"]
@@ -140,7 +138,7 @@ class Entry:
 class Ledger:
     """Whole tests, worst first, and by each (its suite's key, id, variation and row) its criteria, worst first.
 
-    `cut`: there are more runs in the window than `NEWEST`, and older ones were not looked at.
+    `cut`: there are more runs in the window than `history.trends.NEWEST`, and older ones were not looked at.
     """
 
     tests: tuple[Entry, ...]
@@ -202,7 +200,7 @@ def _worst_first(one: Entry) -> tuple[float, int, str, str]:
 def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple[list[Entry], list[Entry], int, bool]:
     known = rows.tests_known(connection)
     picked = pick(connection, wanted, known)
-    since_ms, cut = rows.newest_runs(connection, picked, NEWEST)
+    since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
     names = {one.row: one for one in known}
     tests = []

@@ -168,9 +168,9 @@ def _print(out: Output, found: Ledger, window: str, everything: bool) -> None:
         if test.flaky and (whose := _whose(test, found)):
             out.line((f"    {whose}", "dim"))
     if found.cut:
-        from agenteval_tui.analysis.variance import NEWEST
+        from agenteval_tui.history.trends import NEWEST
 
-        out.line((f"only the newest {NEWEST:,} runs of this window were looked at", "dim"))
+        out.line((f"only the newest {NEWEST:,} of these runs were looked at: a shorter --window shows others", "warn"))
 
 
 def _whose(test: Entry, found: Ledger) -> str:

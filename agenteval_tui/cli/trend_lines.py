@@ -109,9 +109,9 @@ def _print_causes(out: Output, more: Extras) -> None:
     if len(more.causes) > _MOST:
         out.line((f"and {len(more.causes) - _MOST} more causes: agenteval causes", "dim"))
     if more.cut:
-        from agenteval_tui.analysis.trend_extras import NEWEST
+        from agenteval_tui.history.trends import NEWEST
 
-        out.line((f"criteria and causes are of the newest {NEWEST:,} runs", "dim"))
+        out.line((f"criteria and causes are of the newest {NEWEST:,} of these runs only", "warn"))
 
 
 def print_alerts(out: Output, watched: Watched, span: int | None) -> None:

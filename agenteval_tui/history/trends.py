@@ -22,6 +22,9 @@ Group = Literal["", "suite", "test", "tag", "agent"]
 Measure = Literal["latency", "tokens", "cost", "steps", "score"]
 """What is measured of runs: milliseconds, tokens in and out, US dollars, tool calls, 0..1."""
 
+NEWEST = 20_000
+"""Runs of a window over which flaky tests, scores and causes are counted: the newest of those that were asked for."""
+
 ENDED = "r.status IN ('passed', 'failed', 'error', 'needs_review')"  # as the index has it, word for word
 # Without being told, SQLite takes the index by status and looks up each row: two hundred times slower.
 _RUNS = "runs r INDEXED BY runs_over_time"
@@ -307,13 +310,25 @@ def not_passed(connection: sqlite3.Connection, picked: Picked, most: int) -> lis
 
 
 def newest_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> tuple[int, bool]:
-    """From when on there are at most `most` of the picked runs, and whether that leaves any out."""
-    found = connection.execute(
-        f"SELECT r.started_ms FROM {_RUNS} WHERE {ENDED} AND r.started_ms >= ? AND r.started_ms < ?"
-        " ORDER BY r.started_ms DESC LIMIT 1 OFFSET ?",
-        (picked.since_ms, picked.until_ms, most),
-    ).fetchone()
-    return (picked.since_ms, False) if found is None else (int(found[0]) + 1, True)
+    """From when on there are at most `most` of the picked runs, and whether that leaves any of them out.
+
+    Runs that began in the same millisecond stay together: where the newest of them alone are more, they are all in it.
+    """
+    times: list[int] = []
+    for source, at, values in _arms(connection, picked):
+        found = connection.execute(f"SELECT {at} FROM {source} ORDER BY {at} DESC LIMIT ?", [*values, most + 1])
+        times += [row[0] for row in found.fetchall()]
+    if len(times) <= most:
+        return picked.since_ms, False
+    times.sort(reverse=True)
+    boundary = times[most]
+    if boundary < times[0]:
+        return boundary + 1, True
+    older = [
+        connection.execute(f"SELECT 1 FROM {source} AND {at} < ? LIMIT 1", [*values, boundary]).fetchone()
+        for source, at, values in _arms(connection, picked)
+    ]
+    return boundary, any(older)
 
 
 def scores(connection: sqlite3.Connection, picked: Picked) -> list[ScoreCount]:

@@ -28,8 +28,10 @@ from agenteval_tui.analysis.trend_extras import extras
 from agenteval_tui.analysis.trend_filter import executions_at, filtered
 from agenteval_tui.analysis.trend_json import to_csv, to_json
 from agenteval_tui.analysis.trends import MEASURES, Wanted, groups_of, trend
+from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.exchange.schemas import schema
 from agenteval_tui.history import quarantines
+from agenteval_tui.history import trends as history_trends
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import TestName
@@ -268,3 +270,44 @@ def test_the_document_has_its_schema_and_the_table_its_lines(store: Store) -> No
     assert {row["n"] for row in table} == {"9", "6"}
     assert float(table[-1]["pass_rate"]) == pytest.approx(8 / 9, abs=1e-5)
     assert float(table[-1]["cost_total"]) == pytest.approx(0.021)
+
+
+def test_the_cap_is_of_the_runs_that_were_asked_for(tmp_path: Path) -> None:
+    """Runs of another suite, however new, take no place from those that were asked for."""
+    store = filled(tmp_path / "h.db", range(4))
+    desk = tuple(one.row for one in store.read(history_trends.tests_known) if one.suite_key == DESK)
+    only = history_trends.Picked(0, NOON + DAY, tests=desk)
+    # 36 runs in all, nine a day; twelve of the desk, the last three of each day, a second apart.
+    assert store.read(lambda c: history_trends.newest_runs(c, only, 12)) == (0, False)
+    sixth = NOON - (DAYS - 1 - 2) * DAY + 6_000
+    assert store.read(lambda c: history_trends.newest_runs(c, only, 5)) == (sixth + 1, True)
+    store.close()
+
+
+def test_a_ledger_of_a_quiet_suite_is_not_cut_by_a_busy_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_trends, "NEWEST", 15)
+    store = Store.open(tmp_path / "h.db")
+    for day in range(5):  # the shop's runs are newer than all of the desk's
+        record, runs = execution(day)
+        kept = [one for one in runs if (one[0].suite_key == DESK) == (day == 0)]
+        store.import_runs(record, iter(kept))
+    found = ledger(store, Wanted(None, NOON + DAY, suites=(DESK,)), NOON)
+    assert [(one.test_id, one.n) for one in found.tests] == [("greeting", 3)]
+    assert not found.cut
+    assert [one.criterion for one in extras(store, Wanted(None, NOON + DAY, suites=(DESK,))).scores] != []
+    assert ledger(store, Wanted(None, NOON + DAY), NOON).cut
+    store.close()
+
+
+def test_runs_without_a_time_of_their_own_are_in_the_cap(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "h.db")
+    for day in range(3):
+        record, runs = execution(day)
+        store.import_runs(record, undated(runs))
+    picked = history_trends.Picked(0, NOON + DAY)
+    assert store.read(lambda c: history_trends.newest_runs(c, picked, 27)) == (0, False)
+    middle = NOON - (DAYS - 1 - 1) * DAY
+    assert store.read(lambda c: history_trends.newest_runs(c, picked, 10)) == (middle + 1, True)
+    # The nine newest have one time. They are more than the cap, and are in it: nothing would be left without them.
+    assert store.read(lambda c: history_trends.newest_runs(c, picked, 5)) == (middle + DAY, True)
+    store.close()

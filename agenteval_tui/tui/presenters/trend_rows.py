@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from agenteval_tui.history.trends import NEWEST
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
 from agenteval_tui.tui.presenters import figures
@@ -69,10 +70,12 @@ _HEADS: dict[View, tuple[str, str]] = {
 }
 
 
-def head_line(view: View, width: int) -> Line:
-    """What the columns of a list are."""
+def head_line(view: View, beside: Beside | None, width: int) -> Line:
+    """What the columns of a list are; and that it is over the newest runs of the window only, where that is so."""
     start, end = _HEADS[view]
-    return spread((("  " + start[1:] if start else "", "dim"),), ((end, "dim"),), width)
+    cut = beside is not None and (beside.ledger.cut if view == "flaky" else beside.extras.cut)
+    said = f"  (newest {NEWEST:,} runs)" if cut and view in ("flaky", "causes", "criteria") else ""
+    return spread((("  " + start[1:] if start else "", "dim"), (said, "review")), ((end, "dim"),), width)
 
 
 def view_bar(view: View, beside: Beside | None, found: Trend | None, width: int) -> Line:

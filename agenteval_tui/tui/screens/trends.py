@@ -218,7 +218,7 @@ class TrendsScreen(FrameScreen):
         return readout(self._trend, self._shown, self._cursor, width, self._chosen)
 
     def _views(self, width: int) -> list[Line]:
-        return [view_bar(self._view, self._beside, self._trend, width), head_line(self._view, width - 1)]
+        return [view_bar(self._view, self._beside, self._trend, width), head_line(self._view, self._beside, width - 1)]
 
     def _empty(self) -> list[Line]:
         if self._filter:
