@@ -16,6 +16,8 @@ from agenteval_tui.agents.reply import (
     count,
     decoded,
     decoded_object,
+    kind_of,
+    listed,
     mappings,
     number,
 )
@@ -31,11 +33,13 @@ class ChatReply(ModelReply):
     """
 
     protocol = "Chat Completions"
+    nothing = "no choice with a message came"
 
     def __init__(self, first_key: int = 0) -> None:
         super().__init__(first_key)
         self.thinking: list[str] = []
         self.details: list[Any] = []
+        self._begun = False  # the message itself has come, were it empty
         self._by_index: dict[int, CallParts] = {}  # the last call at each index
         self._by_id: dict[str, CallParts] = {}
 
@@ -62,6 +66,12 @@ class ChatReply(ModelReply):
         if not isinstance(value.get("choices"), list) or not value["choices"]:
             raise NoReplyError(f"an object without `choices` ({message_in(text)[:200]})")
 
+    def rest(self) -> Iterator[AgentEvent]:
+        # An answer may be empty when the server says why it ended; Azure leaves out the message of a filtered one.
+        why = self.finish_reason
+        self.usable = self.usable or (bool(why) and (self._begun or why not in _BY_ITSELF))
+        return super().rest()
+
     def _take_chunk(self, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
         if chunk.get("error"):
             raise ServerSaidError(chunk["error"])
@@ -83,8 +93,12 @@ class ChatReply(ModelReply):
             delta = choice.get("message")
         if not isinstance(delta, Mapping):
             return
+        self._begun = True
+        # A whole message with an empty text has a text; the first piece of a stream has one before there is any.
+        self.usable = self.usable or (whole and isinstance(delta.get("content"), str))
         for key in ("reasoning_content", "reasoning"):
             if isinstance(delta.get(key), str) and delta[key]:
+                self.usable = True
                 if key == "reasoning_content":
                     self.thinking.append(delta[key])
                 yield ReasoningDelta(delta[key])
@@ -97,7 +111,7 @@ class ChatReply(ModelReply):
         if isinstance(delta.get("refusal"), str) and delta["refusal"]:
             self.text.append(delta["refusal"])
             yield TextDelta(delta["refusal"])
-        for part in mappings(delta.get("tool_calls")):
+        for part in listed(delta, "tool_calls"):
             yield from self._take_call(part, whole=whole)
         if isinstance(delta.get("function_call"), Mapping):
             yield from self._take_call({"index": 0, "function": delta["function_call"]})
@@ -167,6 +181,7 @@ class ChatReply(ModelReply):
             )
 
 
+_BY_ITSELF = ("stop", "tool_calls", "function_call")
 # Nearly all pieces of a stream are a text and nothing else; the whole look at one takes twice as long.
 _CHOICE_KEYS = frozenset(("index", "delta", "finish_reason", "logprobs"))
 
@@ -209,15 +224,29 @@ def _content(content: Any) -> Iterator[TextDelta | ReasoningDelta]:
         if content:
             yield TextDelta(content)
         return
-    for part in content if isinstance(content, list) else ():
+    if content is None:
+        return
+    if not isinstance(content, list):
+        raise NoReplyError(f"`content` is {kind_of(content)} where a text is due")
+    unread: list[str] = []
+    for part in content:
         if isinstance(part, str):
             yield TextDelta(part)
-        elif isinstance(part, Mapping):
-            if isinstance(part.get("text"), str):
-                yield TextDelta(part["text"])
-            elif "thinking" in part:
-                thinking = part["thinking"]
-                for inner in thinking if isinstance(thinking, list) else [thinking]:
-                    text = inner.get("text") if isinstance(inner, Mapping) else inner
-                    if isinstance(text, str) and text:
-                        yield ReasoningDelta(text)
+        elif not isinstance(part, Mapping):
+            raise NoReplyError(f"a part of `content` is {kind_of(part)} where an object is due")
+        elif "thinking" in part:
+            thinking = part["thinking"]
+            for inner in thinking if isinstance(thinking, list) else [thinking]:
+                text = inner.get("text") if isinstance(inner, Mapping) else inner
+                if isinstance(text, str) and text:
+                    yield ReasoningDelta(text)
+        elif "text" in part or "refusal" in part:
+            text = part["text"] if "text" in part else part["refusal"]
+            if text is not None and not isinstance(text, str):
+                raise NoReplyError(f"the text of a part of `content` is {kind_of(text)}")
+            if text:
+                yield TextDelta(text)
+        else:
+            unread.append(str(part.get("type", "no type"))[:40])
+    if unread and len(unread) == len(content):
+        raise NoReplyError(f"`content` has no text, only parts of other types: {', '.join(unread[:5])}")

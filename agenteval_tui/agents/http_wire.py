@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ import httpx
 from agenteval_tui.agents import http_errors
 from agenteval_tui.agents.interface import AgentEvent, Failed, ReasoningDelta, TextDelta
 from agenteval_tui.agents.network_options import Timeouts
-from agenteval_tui.agents.reply import NoReplyError, ServerSaidError, StreamReply, decoded
+from agenteval_tui.agents.reply import CutReplyError, NoReplyError, ServerSaidError, StreamReply, decoded
 from agenteval_tui.agents.sse import ServerEvent, SseReader
 
 _ERROR_BODY = 64_000  # bytes of an error's body that are read
@@ -22,7 +22,11 @@ _STREAM_SIGNS = ("data:", "event:", "id:", ": ")  # how a stream begins that is 
 
 
 class StreamReader(Protocol):
-    """Makes events of the bytes of a stream."""
+    """Makes events of the bytes of a stream. `cut`, after `close`: the stream ended within a line that says nothing
+    yet. `strange`: its first line that belongs to no event."""
+
+    cut: bool
+    strange: str
 
     def feed(self, data: bytes) -> list[ServerEvent]: ...
 
@@ -88,7 +92,7 @@ class Wire:
                 async for event in events:
                     yield event
         except _FAULTS as error:
-            yield self._failure(error, reply.protocol, reply.mend)
+            yield self._failure(error, reply.protocol, reply.mend, reply.streamed)
 
     async def get(self, path: str) -> tuple[Any, Failed | None]:
         """The JSON value at a path (None where there is none), or why it can't be had."""
@@ -154,7 +158,7 @@ class Wire:
         reader: Callable[[], StreamReader] | None,
         always_stream: bool,
     ) -> AsyncGenerator[AgentEvent, None]:
-        kind = response.headers.get("content-type", "").lower()
+        kind = reply.content_type = response.headers.get("content-type", "").lower()
         if not response.is_success:
             body = await pieces.text(limit=_ERROR_BODY)
             yield http_errors.from_status(self.server, response.status_code, response.headers, body)
@@ -168,14 +172,16 @@ class Wire:
             for event in _whole_reply(await pieces.text(), reply, reader):
                 yield event
 
-    def _failure(self, error: Exception, protocol: str, mend: str = "") -> Failed:
+    def _failure(self, error: Exception, protocol: str, mend: str = "", streamed: bool = False) -> Failed:
         if isinstance(error, ServerSaidError):
             return http_errors.from_reply(self.server, error.error)
+        if isinstance(error, CutReplyError) and streamed:
+            return http_errors.from_exception(self.server, httpx.RemoteProtocolError(str(error)))
         if isinstance(error, NoReplyError):
             return self.server.failed(
                 "protocol",
                 f"{self.server.url} sent no {protocol} reply: {error}",
-                mend or f"check `{self.server.option}`{self.server.usual}",
+                error.mend or mend or f"check `{self.server.option}`{self.server.usual}",
             )
         if isinstance(error, _TooLong):
             return self.server.failed("protocol", f"{self.server.url}: {error}", "raise `max_reply_mb`")
@@ -266,15 +272,28 @@ async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -
             raise failed
         if reply.over:
             break
-    else:
-        for sent in reader.close():
-            for event in reply.take(sent):
-                yield event
+    for event in _end_of_stream(reader, reply):
+        yield event
+
+
+def _end_of_stream(reader: StreamReader, reply: StreamReply) -> Iterator[AgentEvent]:
+    """The last events. Raises `CutReplyError` where the stream ended before the answer did."""
+    for sent in () if reply.over else reader.close():
+        if reply.over:
+            break
+        try:
+            yield from reply.take(sent)
+        except NoReplyError as error:
+            # The stream ended within this event: what is wrong with it is that its end is missing.
+            raise CutReplyError(str(error)) from None
+    if reader.cut and not reply.over:
+        raise CutReplyError("the stream ended within a line")
     # Not every server says that its stream is over; but one that has no reason why it ended either was cut.
     if not reply.over and not reply.complete:
-        raise httpx.RemoteProtocolError("the stream ended before the answer did")
-    for event in reply.rest():
-        yield event
+        if reader.strange:
+            raise reply.not_a_stream(reader.strange)
+        raise CutReplyError("the stream ended before the answer did")
+    yield from reply.rest()
 
 
 def joined(events: list[AgentEvent]) -> list[AgentEvent]:
@@ -307,8 +326,8 @@ def _whole_reply(text: str, reply: StreamReply, reader: Callable[[], StreamReade
         reply.streamed = True
         read = reader()
         events: list[AgentEvent] = []
-        for sent in [*read.feed(text.encode()), *read.close()]:
+        for sent in read.feed(text.encode()):
             if not reply.over:
                 events.extend(reply.take(sent))
-        return [*events, *reply.rest()]
+        return [*events, *_end_of_stream(read, reply)]
     return [*reply.take_whole(text), *reply.rest()]

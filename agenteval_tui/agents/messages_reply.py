@@ -15,7 +15,8 @@ from agenteval_tui.agents.reply import (
     ServerSaidError,
     count,
     decoded_object,
-    mappings,
+    kind_of,
+    listed,
     string,
 )
 from agenteval_tui.agents.sse import ServerEvent
@@ -34,6 +35,7 @@ class MessagesReply(ModelReply):
     signature, the server's own tools, everything but our calls' ids unchanged."""
 
     protocol = "Messages"
+    nothing = "a message without content, and without a reason why it ended"
 
     def __init__(self, first_key: int = 0) -> None:
         super().__init__(first_key)
@@ -89,10 +91,15 @@ class MessagesReply(ModelReply):
             raise NoReplyError(f"an object without `content` ({message_in(text)[:200]})")
         self.model = string(value.get("model"))
         self._take_usage(value.get("usage"))
-        for place, block in enumerate(mappings(value["content"])):
+        for place, block in enumerate(listed(value, "content")):
             yield from self._begin(place, block)
             yield from self._end(place)
         self._stop(value.get("stop_reason"))
+
+    def rest(self) -> Iterator[AgentEvent]:
+        # An answer may be empty when the server says why it ended.
+        self.usable = self.usable or bool(self._blocks) or bool(self.finish_reason)
+        return super().rest()
 
     def _begin(self, place: int, block: Mapping[str, Any]) -> Iterator[AgentEvent]:
         self._blocks[place] = dict(block)
@@ -102,9 +109,11 @@ class MessagesReply(ModelReply):
             self._calls_at[place] = call
             if call.name:
                 yield from self.start(call)
-        elif kind == "text" and string(block.get("text")):
-            self.text.append(block["text"])
-            yield TextDelta(block["text"])
+        elif kind == "text":
+            text = _text_at(block)
+            if text:
+                self.text.append(text)
+                yield TextDelta(text)
         elif kind == "thinking" and string(block.get("thinking")):
             yield ReasoningDelta(block["thinking"])
 
@@ -121,7 +130,7 @@ class MessagesReply(ModelReply):
             block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
         else:
             name = _GROWS.get(kind) or kind.removesuffix("_delta")
-            text = string(delta.get(name)) or string(delta.get("content"))
+            text = _text_at(delta) if kind == "text_delta" else string(delta.get(name)) or string(delta.get("content"))
             if name not in ("text", "thinking", "signature"):
                 name = "content"  # such as compaction_delta
             self._blocks.setdefault(place, {"type": "text"})
@@ -167,6 +176,13 @@ class MessagesReply(ModelReply):
     def _place(chunk: Mapping[str, Any]) -> int:
         place = chunk.get("index")
         return place if isinstance(place, int) else 0
+
+
+def _text_at(part: Mapping[str, Any]) -> str:
+    text = part.get("text")
+    if text is not None and not isinstance(text, str):
+        raise NoReplyError(f"a text of the answer is {kind_of(text)}")
+    return text or ""
 
 
 def _object(text: str) -> Any:

@@ -26,19 +26,29 @@ class ServerSaidError(Exception):
 
 
 class NoReplyError(Exception):
-    """This is no reply of the protocol; the text says what it is instead."""
+    """This is no reply of the protocol; the text says what it is instead. `mend`: what to do, where that is known."""
+
+    def __init__(self, said: str, mend: str = "") -> None:
+        super().__init__(said)
+        self.mend = mend
+
+
+class CutReplyError(NoReplyError):
+    """The reply stops in the midst of its JSON. Of a stream, that is a break like any other."""
 
 
 class StreamReply(ABC):
     """Reads one reply, as a stream or whole.
 
     `over`: nothing more will come, whatever the server sends. `complete`: what came is a whole answer, so that a
-    stream that ends now was not cut. `streamed`: it came as a stream (the wire says so). `protocol` and `mend` are for
-    the words of an error: what kind of reply was expected, and what to do when it is another.
+    stream that ends now was not cut. `streamed`: it came as a stream (the wire says so, and gives `content_type`).
+    `protocol` and `mend` are for the words of an error: what kind of reply was expected, and what to do when it is
+    another.
     """
 
     over = False
     streamed = False
+    content_type = ""
     protocol = "JSON"
     mend = ""
 
@@ -54,8 +64,12 @@ class StreamReply(ABC):
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
         """The events of a reply that came at once. Raises `ServerSaidError`, `NoReplyError`."""
 
+    def not_a_stream(self, line: str) -> NoReplyError:
+        """What to say of a stream without a single event, whose first line is this one."""
+        return NoReplyError(f"no server-sent events ({line[:_QUOTED]})")
+
     def rest(self) -> Iterator[AgentEvent]:
-        """What can be said only at the end."""
+        """What can be said only at the end. Raises `NoReplyError` where nothing came that is an answer."""
         return iter(())
 
 
@@ -85,8 +99,11 @@ class ModelReply(StreamReply):
     """One reply of a model. `first_key`: the number of its first tool call within the run.
 
     What came is in `text`, `calls`, `finish_reason` (in the words of Chat Completions where those say the same),
-    `usage`, `model`. `unfinished`: the model paused, and goes on when it is asked again.
+    `usage`, `model`. `unfinished`: the model paused, and goes on when it is asked again. `usable`: something of an
+    answer came. A reply with a reason why it ended may be empty; one without either is no reply.
     """
+
+    nothing = "a reply without an answer"
 
     def __init__(self, first_key: int = 0) -> None:
         self.text: list[str] = []
@@ -95,6 +112,7 @@ class ModelReply(StreamReply):
         self.model = ""
         self.usage: Usage | None = None
         self.unfinished = False
+        self.usable = False
         self._next_key = first_key
 
     @property
@@ -102,7 +120,9 @@ class ModelReply(StreamReply):
         return bool(self.finish_reason)
 
     def rest(self) -> Iterator[AgentEvent]:
-        """Calls whose name never came are announced without one."""
+        """Calls whose name never came are announced without one. Raises `NoReplyError` where there is no answer."""
+        if not (self.usable or self.text or self.calls):
+            raise NoReplyError(self.nothing)
         for call in self.calls:
             if not call.started:
                 yield from self.start(call)
@@ -142,7 +162,19 @@ def decoded(text: str) -> Any:
     except (ValueError, RecursionError):
         from agenteval_tui.agents.http_errors import message_in
 
-        raise NoReplyError(f"not JSON ({message_in(text)[:_QUOTED]})") from None
+        said = f"not JSON ({message_in(text)[:_QUOTED] or 'nothing at all'})"
+        raise (CutReplyError if is_cut(text) else NoReplyError)(said) from None
+
+
+def is_cut(text: str) -> bool:
+    """Whether this is the beginning of a JSON object or list whose end is missing."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        from_json(text)
+    except ValueError as error:
+        return str(error).startswith("EOF while parsing")
+    return False
 
 
 def decoded_object(text: str) -> Mapping[str, Any]:
@@ -156,6 +188,38 @@ def decoded_object(text: str) -> Mapping[str, Any]:
 def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
     """The objects in a list; nothing when it is none."""
     return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
+
+
+def listed(holder: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of the list at `key`; nulls are nothing. Raises `NoReplyError` where something else stands there."""
+    value = holder.get(key)
+    if value is None:
+        return
+    if not isinstance(value, list):
+        raise NoReplyError(f"`{key}` is {kind_of(value)} where a list is due")
+    for one in value:
+        if isinstance(one, Mapping):
+            yield one
+        elif one is not None:
+            raise NoReplyError(f"`{key}` has {kind_of(one)} in it where an object is due")
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, in words."""
+    if value is None:
+        return "null"
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "something else")
+
+
+# bool before int: each bool is one.
+_KINDS = (
+    (str, "a text"),
+    (bool, "true or false"),
+    (int, "a number"),
+    (float, "a number"),
+    (list, "a list"),
+    (Mapping, "an object"),
+)
 
 
 def count(raw: Any, key: str) -> int | None:

@@ -15,6 +15,8 @@ from agenteval_tui.agents.reply import (
     ServerSaidError,
     count,
     decoded_object,
+    kind_of,
+    listed,
     mappings,
     string,
 )
@@ -22,6 +24,7 @@ from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.transcripts.model import Usage
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done")
+_TEXTS = ("response.output_text.delta", "response.refusal.delta")
 # Why an answer is incomplete, in the words of Chat Completions.
 _REASONS = {"max_output_tokens": "length"}
 
@@ -30,6 +33,7 @@ class ResponsesReply(ModelReply):
     """One reply of the Responses API. `items` are the output's items as they came, in their order."""
 
     protocol = "Responses"
+    nothing = "a response whose `output` is empty"
 
     def __init__(self, first_key: int = 0) -> None:
         super().__init__(first_key)
@@ -71,6 +75,11 @@ class ResponsesReply(ModelReply):
             raise NoReplyError(f"an object without `output` ({message_in(text)[:200]})")
         yield from self._take_response(value, f"response.{string(value.get('status')) or 'completed'}")
 
+    def rest(self) -> Iterator[AgentEvent]:
+        # Nothing but thinking is an empty answer; so is nothing at all when the limit is why.
+        self.usable = self.usable or bool(self._items) or self.finish_reason not in ("", "stop", "tool_calls")
+        return super().rest()
+
     def _take_response(self, response: Mapping[str, Any], kind: str) -> Iterator[AgentEvent]:
         self.model = self.model or string(response.get("model"))
         self._take_usage(response.get("usage"))
@@ -79,7 +88,7 @@ class ResponsesReply(ModelReply):
         status = string(response.get("status")) or kind.rpartition(".")[2]
         if status in ("failed", "cancelled"):
             raise ServerSaidError(response.get("error") or {"message": f"the response was {status}"})
-        for place, item in enumerate(mappings(response.get("output"))):
+        for place, item in enumerate(listed(response, "output")):
             if place not in self._items:
                 yield from self._done(place, item)
         details = response.get("incomplete_details")
@@ -104,8 +113,9 @@ class ResponsesReply(ModelReply):
             yield from self._call(place, item)
             yield from self._whole_arguments(self._calls_at[place], item.get("arguments"))
         elif kind == "message":
-            for part in mappings(item.get("content")):
-                text = string(part.get("text")) or string(part.get("refusal"))
+            content = item.get("content")
+            for part in listed({"content": [{"text": content}]} if isinstance(content, str) else item, "content"):
+                text = _text_at(part, "text") or _text_at(part, "refusal")
                 yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
             self._said |= {(place, "text"), (place, "refusal")}
         elif kind == "reasoning" and (place, "reasoning") not in self._said:
@@ -115,8 +125,8 @@ class ResponsesReply(ModelReply):
                 yield ReasoningDelta(said)
 
     def _take_piece(self, kind: str, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
-        place, delta = self._place(chunk), string(chunk.get("delta"))
-        if kind in ("response.output_text.delta", "response.refusal.delta"):
+        place, delta = self._place(chunk), _text_at(chunk, "delta") if kind in _TEXTS else string(chunk.get("delta"))
+        if kind in _TEXTS:
             yield from self._text(place, "text" if "text" in kind else "refusal", delta)
         elif kind in ("response.output_text.done", "response.refusal.done"):
             what = "text" if "text" in kind else "refusal"
@@ -191,3 +201,10 @@ class ResponsesReply(ModelReply):
                 cached_tokens=count(raw.get("input_tokens_details"), "cached_tokens"),
                 reasoning_tokens=count(raw.get("output_tokens_details"), "reasoning_tokens"),
             )
+
+
+def _text_at(part: Mapping[str, Any], key: str) -> str:
+    text = part.get(key)
+    if text is not None and not isinstance(text, str):
+        raise NoReplyError(f"`{key}` of a piece of the answer is {kind_of(text)} where a text is due")
+    return text or ""

@@ -31,6 +31,10 @@ class SseReader:
         self._after_return = False
         self._name = ""
         self._data: list[str] = []
+        self.cut = False
+        """After `close`: the stream ended within a line that said nothing yet."""
+        self.strange = ""
+        """The first line that is none of server-sent events, as long as there was no event."""
 
     def feed(self, data: bytes) -> list[ServerEvent]:
         """The events that `data` completes."""
@@ -40,7 +44,11 @@ class SseReader:
         """The end of the stream: a last event without its blank line counts (servers that hang up send such)."""
         events = self._take(self._decoder.decode(b"", final=True))
         if self._pieces:
-            self._line("".join(self._pieces), events)
+            line = "".join(self._pieces)
+            # A comment may end anywhere; data that has begun is judged by whoever reads it.
+            field, _, value = line.partition(":")
+            self.cut = field != "" and not (field == "data" and value.strip())
+            self._line(line, events)
             self._pieces.clear()
         self._dispatch(events)
         return events
@@ -91,6 +99,8 @@ class SseReader:
             self._data.append(value)
         elif field == "event":
             self._name = value
+        elif field not in ("", "id", "retry") and not self.strange:
+            self.strange = line
 
     def _dispatch(self, events: list[ServerEvent]) -> None:
         if self._data:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dialects import ALL, ANTHROPIC, CHAT, MODELS, RESPONSES, STREAM, Call, Dialect, Text
+from dialects import ALL, ANTHROPIC, CHAT, MODELS, RESPONSES, STREAM, Call, Dialect, Text, event
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
@@ -49,6 +49,10 @@ def ended(ran: Any) -> tuple[str, bool]:
     return failed.error.kind, failed.retry
 
 
+def _sent(events: list[Any]) -> Answer:
+    return Answer(200, b"".join(event(one) for one in events), STREAM)
+
+
 FAULTS: dict[str, tuple[Callable[[Dialect], Answer], tuple[str, bool]]] = {
     "500": (lambda _: Answer(500, "<html>oh</html>", "text/html"), ("server", True)),
     "500 as a stream": (
@@ -60,8 +64,12 @@ FAULTS: dict[str, tuple[Callable[[Dialect], Answer], tuple[str, bool]]] = {
     "400": (lambda _: Answer(400, '{"error": {"message": "no"}}'), ("bad_request", False)),
     "401": (lambda _: Answer(401, json.dumps({"error": {"message": f"bad key {KEY}"}})), ("auth", False)),
     "302": (lambda _: Answer(302, headers={"location": "/v1/again"}), ("bad_request", False)),
-    "half a JSON": (lambda _: Answer(200, b'data: {"choi', STREAM), ("protocol", False)),
-    "a list": (lambda _: Answer(200, b"data: [1", STREAM), ("protocol", False)),
+    "half a JSON": (lambda _: Answer(200, b'data: {"choi', STREAM), ("connection", True)),
+    "half a JSON in a whole event": (lambda _: Answer(200, b'data: {"choi\n\n', STREAM), ("connection", True)),
+    "half a list": (lambda _: Answer(200, b"data: [1", STREAM), ("connection", True)),
+    "half a name": (lambda _: Answer(200, b"da", STREAM), ("connection", True)),
+    "no JSON": (lambda _: Answer(200, b"data: hello\n\n", STREAM), ("protocol", False)),
+    "JSON lines": (lambda _: Answer(200, b'{"a": 1}\n{"a": 2}\n', STREAM), ("protocol", False)),
     "nothing at all": (lambda _: Answer(200, b"", STREAM), ("connection", True)),
     "cut within": (
         lambda d: Answer(200, d.chunks(Text(["on", "e"]), end=False)[-2], STREAM, cut=True),
@@ -96,6 +104,154 @@ async def test_a_stream_that_ends_without_its_end_was_cut(run_agent: Any, dialec
     ran, _ = await against(run_agent, dialect, dialect.stream(Text(["one ", "two"]), end=False))
     assert ended(ran) == ("connection", True)
     assert ran.transcript.final_output == "one two"
+
+
+@every
+async def test_a_stream_that_is_cut_anywhere_is_a_break_or_whole(run_agent: Any, dialect: Dialect) -> None:
+    body = b"".join(dialect.chunks(Text(["öne ", "two"]), Text(["x"])))
+    step, wrong = 7, []
+    cuts = iter(range(1, len(body), step))
+    at = 0
+
+    def answer(_: Request) -> Answer:
+        return Answer(200, body[:at], STREAM)
+
+    async with ScriptedServer(answer) as server:
+        for at in cuts:
+            ran = await run_agent(dialect.config(server.url))
+            last = ran.events[-1]
+            whole = isinstance(last, Done) and ran.transcript.final_output == "öne twox"
+            broken = isinstance(last, Failed) and (last.error.kind, last.retry) == ("connection", True)
+            # Nothing but its connection tells of the stream of an unknown endpoint whether it is whole.
+            between = dialect.name == "http" and isinstance(last, Done) and body[:at].rstrip(b"\n").endswith(b"}")
+            if not (whole or broken or between):
+                wrong.append((body[:at][-40:], last))
+            if broken and "base_url" in last.error.mend:
+                wrong.append((body[:at][-40:], last.error.mend))
+    assert wrong == []
+
+
+EMPTY: dict[str, dict[str, Any]] = {
+    "chat": {
+        "no choices": {"choices": []},
+        "no choice at all": {"choices": [None]},
+        "choices are a text": {"choices": "hello"},
+        "an object without anything": {},
+        "another choice": {"choices": [{"index": 1, "message": {"content": "hello"}, "finish_reason": "stop"}]},
+        "no message": {"choices": [{"finish_reason": "stop"}]},
+        "message is null": {"choices": [{"message": None, "finish_reason": "stop"}]},
+        "message is a text": {"choices": [{"message": "hello", "finish_reason": "stop"}]},
+        "null, no reason": {"choices": [{"message": {"content": None}}]},
+        "a number": {"choices": [{"message": {"content": 42}, "finish_reason": "stop"}]},
+        "zero": {"choices": [{"message": {"content": 0}, "finish_reason": "stop"}]},
+        "true": {"choices": [{"message": {"content": True}, "finish_reason": "stop"}]},
+        "an object": {"choices": [{"message": {"content": {"text": "hello"}}, "finish_reason": "stop"}]},
+        "a list of numbers": {"choices": [{"message": {"content": [42]}, "finish_reason": "stop"}]},
+        "a part whose text is a number": {
+            "choices": [{"message": {"content": [{"text": 42}]}, "finish_reason": "stop"}]
+        },
+        "only an image": {"choices": [{"message": {"content": [{"type": "image_url"}]}, "finish_reason": "stop"}]},
+        "calls are a number": {"choices": [{"message": {"content": None, "tool_calls": 42}, "finish_reason": "stop"}]},
+        "an old completion": {"choices": [{"text": "hello", "finish_reason": "stop"}]},
+    },
+    "responses": {
+        "no output": {"status": "completed", "output": []},
+        "no output at all": {"status": "completed"},
+        "output is a text": {"status": "completed", "output": "hello"},
+        "a number in it": {"status": "completed", "output": [42]},
+        "content is a number": {"status": "completed", "output": [{"type": "message", "content": 42}]},
+        "a number as a part": {"status": "completed", "output": [{"type": "message", "content": [42]}]},
+        "a number as text": {"status": "completed", "output": [{"type": "message", "content": [{"text": 42}]}]},
+    },
+    "anthropic": {
+        "no content, no reason": {"type": "message", "content": []},
+        "content is a number": {"type": "message", "content": 42, "stop_reason": "end_turn"},
+        "content is null": {"type": "message", "content": None, "stop_reason": "end_turn"},
+        "a number in it": {"type": "message", "content": [42], "stop_reason": "end_turn"},
+        "a number as text": {"type": "message", "content": [{"type": "text", "text": 42}], "stop_reason": "end_turn"},
+    },
+    "http": {"an object": {}, "null": {"delta": None}, "a list": [], "nothing": None},
+}
+DELTAS: dict[str, dict[str, list[Any]]] = {
+    "chat": {
+        "no choices": [{"choices": []}, "[DONE]"],
+        "its end alone": ["[DONE]"],
+        "a list": [[1]],
+        "usage alone": [{"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 0}}, "[DONE]"],
+        "no delta": [{"choices": [{"index": 0, "finish_reason": "stop"}]}, "[DONE]"],
+        "an empty delta": [{"choices": [{"index": 0, "delta": {}}]}, "[DONE]"],
+        "a role alone": [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}, "[DONE]"],
+        "a number": [{"choices": [{"index": 0, "delta": {"content": 42}}]}, "[DONE]"],
+        "a list of numbers": [
+            {"choices": [{"index": 0, "delta": {"content": [42]}, "finish_reason": "stop"}]},
+            "[DONE]",
+        ],
+    },
+    "responses": {
+        "no output": [{"type": "response.completed", "response": {"status": "completed", "output": []}}],
+        "a number": [
+            {"type": "response.output_text.delta", "delta": 42},
+            {"type": "response.completed", "response": {"status": "completed"}},
+        ],
+    },
+    "anthropic": {
+        "nothing": [{"type": "message_start", "message": {"model": "m"}}, {"type": "message_stop"}],
+        "a number": [
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": 42}},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+            {"type": "message_stop"},
+        ],
+    },
+    "http": {"its end alone": ["[DONE]"], "no delta": [{"other": 1}, "[DONE]"], "null": [{"delta": None}, "[DONE]"]},
+}
+REPLIED = [
+    *[(d, name, Answer(200, json.dumps(body))) for d in ALL for name, body in EMPTY[d.name].items()],
+    *[(d, f"{name}, streamed", _sent(events)) for d in ALL for name, events in DELTAS[d.name].items()],
+    *[(d, "an empty body", Answer(200, b"")) for d in ALL],
+    *[(d, "an HTML page", Answer(200, "<!doctype html><title>Log in</title>", "text/html")) for d in ALL],
+    *[(d, "a text", Answer(200, "hello", "text/plain")) for d in MODELS],
+]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "answer"), [(d, a) for d, _, a in REPLIED], ids=[f"{d.name}-{n}" for d, n, _ in REPLIED]
+)
+async def test_what_is_no_answer_is_an_error(run_agent: Any, dialect: Dialect, answer: Answer) -> None:
+    own = (
+        {"stream": "none", "delta": None, "answer": "delta"}
+        if dialect.name == "http" and STREAM != answer.content_type
+        else {}
+    )
+    async with ScriptedServer(lambda _: answer) as server:
+        ran = await run_agent(dialect.config(server.url, **own))
+    assert ended(ran) == ("protocol", False)
+    assert ran.transcript.error.mend
+
+
+BLANK: dict[str, list[Answer]] = {
+    "chat": [
+        Answer(200, json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}))
+        for message in ({"content": None}, {"content": ""}, {"content": []}, {"role": "assistant"}, {})
+    ]
+    + [Answer(200, json.dumps({"choices": [{"message": {"content": ""}}]}))]
+    + [_sent([{"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, "[DONE]"])],
+    "responses": [
+        Answer(200, json.dumps({"status": "completed", "output": [{"type": "message", "content": content}]}))
+        for content in (None, [], "", [{"type": "output_text", "text": ""}])
+    ]
+    + [Answer(200, json.dumps({"status": "completed", "output": [{"type": "reasoning", "summary": []}]}))],
+    "anthropic": [
+        Answer(200, json.dumps({"type": "message", "content": content, "stop_reason": "end_turn"}))
+        for content in ([], [{"type": "text", "text": ""}])
+    ],
+    "http": [Answer(200, json.dumps({"delta": ""})), _sent([{"delta": ""}, "[DONE]"])],
+}
+
+
+@pytest.mark.parametrize(("dialect", "answer"), [(d, a) for d in ALL for a in BLANK[d.name]])
+async def test_an_answer_may_be_empty(run_agent: Any, dialect: Dialect, answer: Answer) -> None:
+    ran, _ = await against(run_agent, dialect, answer)
+    assert (ran.events[-1], ran.transcript.final_output) == (Done("stop", ran.transcript.model), "")
 
 
 @every
