@@ -30,6 +30,22 @@ class CallPaths(BaseModel):
     )
 
 
+class ResultPaths(BaseModel):
+    """Where things are in each object of `tool_results`, as JMESPath."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    id: str = Field(
+        default="id || call_id || tool_call_id || tool_use_id",
+        description="The id of the call. Without one it is the oldest call of that name, or of any, without a result.",
+    )
+    name: str = Field(default="name || tool", description="The tool's name.")
+    result: str = Field(default="result || output || content", description="What the tool gave.")
+    error: str = Field(
+        default="error || is_error", description="Whether the tool failed: anything but null, false and empty."
+    )
+
+
 class UsagePaths(BaseModel):
     """Where the figures of `usage` are in the whole reply, as JMESPath."""
 
@@ -64,6 +80,12 @@ class HttpOptions(NetworkOptions):
     reasoning: str | None = Field(None, description="JMESPath of the thinking.")
     tool_calls: str | None = Field(None, description="JMESPath of a list of the calls that the endpoint made itself.")
     tool_call: CallPaths = Field(default_factory=CallPaths, description="Where things are in each of those.")
+    tool_results: str | None = Field(
+        None,
+        description="JMESPath of a list of results, where they come apart from the calls: in events of their own, or in "
+        "a list of their own.",
+    )
+    tool_result: ResultPaths = Field(default_factory=ResultPaths, description="Where things are in each of those.")
     usage: UsagePaths = Field(default_factory=UsagePaths, description="Where the tokens and the cost are.")
     model: str | None = Field(None, description="JMESPath of the model's name.")
     finish_reason: str | None = Field(None, description="JMESPath of why the answer ended.")
@@ -115,9 +137,19 @@ class HttpOptions(NetworkOptions):
 
     def paths(self) -> dict[str, str]:
         """Every JMESPath expression by its option."""
-        own = ("answer", "reasoning", "tool_calls", "model", "finish_reason", "error", "session", "delta")
+        own = (
+            "answer",
+            "reasoning",
+            "tool_calls",
+            "tool_results",
+            "model",
+            "finish_reason",
+            "error",
+            "session",
+            "delta",
+        )
         found: dict[str, str | None] = {name: getattr(self, name) for name in own}
-        for group in ("tool_call", "usage"):
+        for group in ("tool_call", "tool_result", "usage"):
             nested: BaseModel = getattr(self, group)
             found.update({f"{group}.{name}": getattr(nested, name) for name in type(nested).model_fields})
         return {name: text for name, text in found.items() if text is not None}

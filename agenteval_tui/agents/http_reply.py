@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +16,15 @@ from agenteval_tui.agents.interface import (
     ToolCallFinished,
     ToolCallStarted,
 )
-from agenteval_tui.agents.reply import NoReplyError, ServerSaidError, StreamReply, number
+from agenteval_tui.agents.reply import (
+    CutReplyError,
+    NoReplyError,
+    ServerSaidError,
+    StreamReply,
+    is_cut,
+    kind_of,
+    number,
+)
 from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.grading.paths import Path, PathFailedError, compile_path, walk
 from agenteval_tui.transcripts.model import Usage
@@ -24,6 +33,8 @@ _LONGEST_TEXT = 16_000_000  # characters in a JSON value that is taken as text
 _MOST_PARTS = 200_000
 _KEYS_NAMED = 12
 _NOTHING: Any = object()
+_HTML = re.compile(r"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_SSE_LINE = re.compile(r"(?:data|event|id|retry):|:")
 
 
 class HttpReply(StreamReply):
@@ -42,6 +53,8 @@ class HttpReply(StreamReply):
         self._text = False  # pieces of the answer have come
         self._answer: Any = _NOTHING
         self._calls = 0
+        self._open: dict[int, tuple[str, str]] = {}  # calls without a result: key -> id, name
+        self._closed: dict[str, str] = {}  # ids of the others, and what their results were
         self._last: Any = _NOTHING  # the last JSON value, to say what it has instead
         self._figures: dict[str, float] = {}
         self.session: Any = None
@@ -51,7 +64,7 @@ class HttpReply(StreamReply):
     @property
     def complete(self) -> bool:
         """Nothing tells whether a stream was cut, but for its connection; what came is taken for the whole."""
-        return self._text or self._answer is not _NOTHING or self._calls > 0
+        return self._text or self._answer is not _NOTHING or self._calls > 0 or bool(self.finish_reason)
 
     @property
     def usage(self) -> Usage:
@@ -76,6 +89,10 @@ class HttpReply(StreamReply):
         try:
             value = json.loads(sent.data)
         except (ValueError, RecursionError):
+            if self._options.stream == "jsonl" and _SSE_LINE.match(sent.data):
+                raise _other_stream("sse", "jsonl") from None
+            if is_cut(sent.data):
+                raise CutReplyError(f"an event that ends within its JSON ({sent.data[:200]!r})") from None
             if self._options.delta is not None or self._options.answer is not None:
                 raise NoReplyError(f"an event that is no JSON ({sent.data[:200]!r})") from None
             yield from self._more(sent.data)
@@ -90,17 +107,36 @@ class HttpReply(StreamReply):
 
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
         """A reply that came at once."""
+        sent = _stream_in(text, self.content_type)
+        if sent and sent != self._options.stream:
+            raise _other_stream(sent, self._options.stream)
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             expected = next((name for name in ("answer", "tool_calls", "error") if name in self._paths), "")
             if expected:
                 raise NoReplyError(f"not JSON, where `{expected}` shall be found ({_shown(text)})") from None
+            if not text.strip():
+                raise NoReplyError("an empty reply", "check `url`, and what the endpoint answers to this request")
+            if _HTML.match(text) and "html" in self.content_type:
+                raise NoReplyError(
+                    f"an HTML page ({_shown(text)})",
+                    "check `url`: this is what a login page or a wrong address gives. "
+                    "Where HTML is the answer, send it as text/plain or within JSON",
+                )
             yield from self._more(text)
             return
+        if (
+            self._options.answer is None
+            and not self._paths.keys() & {"tool_calls", "delta"}
+            and value in (None, {}, [])
+        ):
+            raise NoReplyError(f"an empty reply ({_shown(text)})", "check `url`, and what the endpoint answers")
         yield from self._take_value(value)
         if self._options.answer is None:
             piece = self._find("delta", value) if isinstance(value, Mapping) else value
+            if piece is None and "delta" in self._paths and not self._calls:
+                raise NoReplyError(self._nothing_at("delta"))
             yield from self._more(piece if isinstance(piece, str) else text)
 
     def rest(self) -> Iterator[AgentEvent]:
@@ -111,6 +147,13 @@ class HttpReply(StreamReply):
             yield TextDelta(as_text(self._answer))
         elif self._options.answer is not None and not self._calls:
             raise NoReplyError(self._nothing_at("answer"))
+        elif not self._calls and not self.finish_reason:
+            raise NoReplyError(self._nothing_at("delta") if "delta" in self._paths else "a stream without an answer")
+
+    def not_a_stream(self, line: str) -> NoReplyError:
+        if line.startswith("{"):
+            return _other_stream("jsonl", self._options.stream)
+        return super().not_a_stream(line)
 
     def _more(self, text: str) -> Iterator[AgentEvent]:
         self._text = True
@@ -139,29 +182,57 @@ class HttpReply(StreamReply):
         found = self._find("answer", value)
         if found is not None:
             self._answer = found
-        yield from self._take_calls(self._find("tool_calls", value))
+        for one in _objects("tool_calls", self._find("tool_calls", value)):
+            yield from self._take_call(one)
+        for one in _objects("tool_results", self._find("tool_results", value)):
+            yield from self._take_result(one)
 
-    def _take_calls(self, found: Any) -> Iterator[AgentEvent]:
-        if found is None:
-            return
-        listed = found if isinstance(found, list) else [found]
-        for one in listed:
-            if not isinstance(one, Mapping):
-                raise NoReplyError(f"`tool_calls` gives {_kind(one)} where an object is due")
-            name = self._find("tool_call.name", one)
-            if not isinstance(name, str):
-                raise NoReplyError(f"a call has no name at `{self._options.tool_call.name}`; {_has(one)}")
-            key = self._calls
-            self._calls += 1
-            given = self._find("tool_call.id", one)
-            yield ToolCallStarted(key, "" if given is None else as_text(given), name)
-            arguments = self._find("tool_call.arguments", one)
-            if arguments is not None:
-                yield ToolArgumentsDelta(key, as_text(arguments))
-            result = self._find("tool_call.result", one)
-            failed = bool(self._find("tool_call.error", one))
-            if result is not None or failed:
-                yield ToolCallFinished(key, "" if result is None else as_text(result), failed)
+    def _take_call(self, one: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        name = self._find("tool_call.name", one)
+        if not isinstance(name, str):
+            raise NoReplyError(f"a call has no name at `{self._options.tool_call.name}`; {_has(one)}")
+        key = self._calls
+        self._calls += 1
+        given = self._find("tool_call.id", one)
+        call_id = "" if given is None else as_text(given)
+        yield ToolCallStarted(key, call_id, name)
+        arguments = self._find("tool_call.arguments", one)
+        if arguments is not None:
+            yield ToolArgumentsDelta(key, as_text(arguments))
+        result = self._find("tool_call.result", one)
+        failed = bool(self._find("tool_call.error", one))
+        if result is not None or failed:
+            text = "" if result is None else as_text(result)
+            self._closed[call_id] = text
+            yield ToolCallFinished(key, text, failed)
+        else:
+            self._open[key] = (call_id, name)
+
+    def _take_result(self, one: Mapping[str, Any]) -> Iterator[AgentEvent]:
+        """A result apart from its call: of the call with its id, else of the oldest of its name, else of the oldest."""
+        given, name = self._find("tool_result.id", one), self._find("tool_result.name", one)
+        result, failed = self._find("tool_result.result", one), bool(self._find("tool_result.error", one))
+        text = "" if result is None else as_text(result)
+        call_id = "" if given is None else as_text(given)
+        fits = [key for key, (known, _) in self._open.items() if call_id and known == call_id]
+        if not fits and call_id in self._closed and call_id:
+            if self._closed[call_id] == text:
+                return  # told again
+            raise NoReplyError(f"a second result for the call {call_id!r}")
+        if not fits:
+            # Calls without an id of their own, or a result that does not say which it is of.
+            loose = [key for key, (known, _) in self._open.items() if not (call_id and known)]
+            fits = [key for key in loose if self._open[key][1] == name] or ([] if isinstance(name, str) else loose)
+        if not fits:
+            which = f" {call_id!r}" if call_id else f" of {name}" if isinstance(name, str) else ""
+            raise NoReplyError(
+                f"a tool's result for the call{which}, which was not made or has its result",
+                "check `tool_calls`, `tool_results` and the paths of `tool_call` and `tool_result`",
+            )
+        known, _ = self._open.pop(fits[0])
+        if known:
+            self._closed[known] = text
+        yield ToolCallFinished(fits[0], text, failed)
 
     def _find(self, name: str, value: Any) -> Any:
         path = self._paths.get(name)
@@ -178,6 +249,38 @@ class HttpReply(StreamReply):
             return f"nothing at `{name}` (`{path.text}`): the stream had no JSON event"
         where, value = _furthest(path, self._last)
         return f"the reply has nothing at `{name}` (`{path.text}`); {where}{_has(value)}"
+
+
+def _objects(name: str, found: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects that an expression gave: one or a list. What a projection makes of an event that has none of it is
+    nothing: null, or an object of nulls."""
+    for one in found if isinstance(found, list) else [found]:
+        if isinstance(one, Mapping):
+            if any(value is not None for value in one.values()):
+                yield one
+        elif one is not None:
+            raise NoReplyError(f"`{name}` gives {kind_of(one)} where an object is due")
+
+
+def _stream_in(text: str, content_type: str) -> str:
+    """What kind of stream a reply is that came as one text: "sse", "jsonl" or ""."""
+    lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
+    if any(line.startswith("data:") for line in lines) and all(_SSE_LINE.match(line) for line in lines):
+        return "sse"
+    if len(lines) < 2 and not any(name in content_type for name in ("ndjson", "jsonl", "json-seq", "x-json-stream")):
+        return ""
+    try:
+        objects = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError):
+        return ""
+    return "jsonl" if objects and all(isinstance(one, Mapping) for one in objects) else ""
+
+
+def _other_stream(sent: str, option: str) -> NoReplyError:
+    words = {"sse": "server-sent events", "jsonl": "JSON lines"}[sent]
+    return NoReplyError(
+        f"{words}, but the agent has `stream: {option}`", f"set `stream: {sent}`, and `delta` if needed"
+    )
 
 
 def _furthest(path: Path, value: Any) -> tuple[str, Any]:
@@ -198,19 +301,7 @@ def _has(value: Any) -> str:
         return f"it has the keys {', '.join(keys[:_KEYS_NAMED])}{more}" if keys else "it is an empty object"
     if isinstance(value, list):
         return f"it is a list of {len(value)}"
-    return f"it is {_kind(value)}"
-
-
-def _kind(value: Any) -> str:
-    kinds = {
-        str: "a text",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        list: "a list",
-        dict: "an object",
-    }
-    return "null" if value is None else kinds.get(type(value), "something else")
+    return f"it is {kind_of(value)}"
 
 
 def _json_or_text(text: str) -> Any:
@@ -249,6 +340,9 @@ def as_text(value: Any) -> str:
 
 class LineReader:
     """Reads JSON lines, as `SseReader` reads server-sent events."""
+
+    cut = False  # a line that is cut is no JSON, and whoever reads it says so
+    strange = ""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []

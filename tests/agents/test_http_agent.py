@@ -280,3 +280,139 @@ async def test_templates_that_cannot_be_filled(run_agent: Any, options: dict[str
     assert requests == []
     assert ran.transcript.error.kind == "bad_request"
     assert ran.transcript.error.message.startswith(said)
+
+
+JSON_LINES = '{"d": "one"}\n{"d": "two"}\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "options", "wanted"),
+    [
+        (SSE, "text/event-stream", {}, "sse"),
+        (SSE, "text/event-stream; charset=utf-8", {"answer": "d"}, "sse"),
+        (SSE, "text/plain", {}, "sse"),
+        (SSE, "application/json", {"answer": "d"}, "sse"),
+        (SSE.replace("\n", "\r\n"), "text/event-stream", {}, "sse"),
+        (": hello\n\ndata: oh\n\n", "text/event-stream", {}, "sse"),
+        ("data: [DONE]\n\n", "text/event-stream", {}, "sse"),
+        ("data:one\n\ndata:two\n\n", "text/event-stream", {"tool_calls": "t"}, "sse"),
+        (JSON_LINES, "application/x-ndjson", {}, "jsonl"),
+        (JSON_LINES, "text/plain", {}, "jsonl"),
+        (JSON_LINES, "application/json", {"answer": "d"}, "jsonl"),
+        ('{"d": "one"}', "application/jsonl", {}, "jsonl"),
+        (JSON_LINES, "application/x-ndjson", {"stream": "sse", "delta": "d"}, "jsonl"),
+        (JSON_LINES, "text/event-stream", {"stream": "sse", "delta": "d"}, "jsonl"),
+        (JSON_LINES, "text/event-stream", {"stream": "sse"}, "jsonl"),
+        (SSE, "text/event-stream", {"stream": "jsonl", "delta": "d"}, "sse"),
+        (SSE, "application/x-ndjson", {"stream": "jsonl"}, "sse"),
+    ],
+)
+async def test_a_stream_that_is_not_read_as_one(
+    run_agent: Any, body: str, kind: str, options: dict[str, str], wanted: str
+) -> None:
+    ran, _ = await ask(run_agent, Answer(200, body, kind), **options)
+    error = ran.transcript.error
+    assert (error.kind, error.mend.startswith(f"set `stream: {wanted}`")) == ("protocol", True), error
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("one line\nand another", "text/plain"),
+        ('{"d": "one"}', "application/json"),
+        ('{"d": "one"}\n\n', "text/plain"),
+        ("data: of three kinds\nfirst", "text/plain"),
+        ('[{"d": 1}]\n[2]', "text/plain"),
+        ('{\n"d": 1\n}', "application/json"),
+        ("<html> is a tag", "text/plain"),
+        ("1\n2\n", "text/plain"),
+    ],
+)
+async def test_what_looks_a_little_like_a_stream_is_an_answer(run_agent: Any, body: str, kind: str) -> None:
+    ran, _ = await ask(run_agent, Answer(200, body, kind))
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, body)
+
+
+# Calls and results in events of their own; `tool` and `done` are what the endpoint calls them.
+APART: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "projections, by id": (
+        [
+            {"tool": {"id": "1", "name": "f", "arguments": {"x": 1}}},
+            {"tool": {"id": "2", "name": "g", "arguments": {}}},
+            {"done": {"id": "2", "result": "G"}},
+            {"done": {"id": "1", "result": {"a": 1}, "error": True}},
+        ],
+        {"tool_calls": "[tool]", "tool_results": "[done]"},
+    ),
+    "objects, by id": (
+        [
+            {"tool": {"id": 1, "name": "f", "arguments": {"x": 1}}},
+            {"tool": {"id": 2, "name": "g"}},
+            {"done": {"tool_call_id": 2, "content": "G"}},
+            {"done": {"tool_call_id": 1, "content": {"a": 1}, "is_error": True}},
+        ],
+        {"tool_calls": "tool", "tool_results": "done"},
+    ),
+    "made of pieces, by name": (
+        [
+            {"call": "f", "with": {"x": 1}},
+            {"call": "g"},
+            {"of": "g", "gave": "G"},
+            {"of": "f", "gave": {"a": 1}, "bad": 1},
+        ],
+        {
+            "tool_calls": "{name: call, arguments: with}",
+            "tool_results": "{name: of, result: gave, error: bad}",
+        },
+    ),
+    "in order": (
+        [
+            {"calls": [{"name": "f", "args": {"x": 1}}, {"name": "g"}]},
+            {"done": [{"result": {"a": 1}, "error": "it failed"}, {"result": "G"}]},
+            {"done": []},
+        ],
+        {"tool_calls": "calls", "tool_results": "done"},
+    ),
+    "by type": (
+        [
+            {"type": "call", "id": "a", "name": "f", "input": {"x": 1}},
+            {"type": "call", "id": "b", "name": "g", "input": None},
+            {"type": "result", "id": "a", "output": {"a": 1}, "error": True},
+            {"type": "result", "id": "a", "output": {"a": 1}, "error": True},
+            {"type": "result", "id": "b", "output": "G"},
+        ],
+        {"tool_calls": "[@][?type=='call']", "tool_results": "[@][?type=='result']"},
+    ),
+}
+
+
+@pytest.mark.parametrize("stream", ["sse", "jsonl"])
+@pytest.mark.parametrize("name", APART)
+async def test_results_in_events_of_their_own(run_agent: Any, name: str, stream: str) -> None:
+    events, options = APART[name]
+    events = [{"d": "so "}, *events, {"d": "it is"}]
+    lines = [f"data: {json.dumps(one)}\n\n" if stream == "sse" else f"{json.dumps(one)}\n" for one in events]
+    kind = "text/event-stream" if stream == "sse" else "application/x-ndjson"
+    ran, _ = await ask(run_agent, Answer(200, "".join(lines), kind), stream=stream, delta="d", **options)
+    transcript = ran.transcript
+    assert (transcript.error, transcript.final_output) == (None, "it is")
+    assert [(c.name, c.arguments, c.result, c.status) for c in transcript.tool_calls] == [
+        ("f", {"x": 1}, '{"a": 1}', "error"),
+        ("g", {}, "G", "ok"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("results", "said"),
+    [
+        ([{"id": "9", "result": "x"}], "for the call '9'"),
+        ([{"name": "h", "result": "x"}], "for the call of h"),
+        ([{"id": "1", "result": "x"}, {"id": "1", "result": "y"}], "a second result for the call '1'"),
+        ([42], "`tool_results` gives a number where an object is due"),
+    ],
+)
+async def test_results_of_no_call_are_said(run_agent: Any, results: list[Any], said: str) -> None:
+    reply = says({"calls": [{"id": "1", "name": "f"}], "results": results, "a": "ok"})
+    ran, _ = await ask(run_agent, reply, answer="a", tool_calls="calls", tool_results="results")
+    assert ran.transcript.error.kind == "protocol"
+    assert said in ran.transcript.error.message
