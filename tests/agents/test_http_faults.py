@@ -219,7 +219,7 @@ REPLIED = [
 async def test_what_is_no_answer_is_an_error(run_agent: Any, dialect: Dialect, answer: Answer) -> None:
     own = (
         {"stream": "none", "delta": None, "answer": "delta"}
-        if dialect.name == "http" and STREAM != answer.content_type
+        if dialect.name == "http" and answer.content_type != STREAM
         else {}
     )
     async with ScriptedServer(lambda _: answer) as server:
