@@ -82,8 +82,8 @@ class HttpOptions(NetworkOptions):
     tool_call: CallPaths = Field(default_factory=CallPaths, description="Where things are in each of those.")
     tool_results: str | None = Field(
         None,
-        description="JMESPath of a list of results, where they come apart from the calls: in events of their own, or in "
-        "a list of their own.",
+        description="JMESPath of a list of results, where they come apart from the calls: in events or in a list of "
+        "their own.",
     )
     tool_result: ResultPaths = Field(default_factory=ResultPaths, description="Where things are in each of those.")
     usage: UsagePaths = Field(default_factory=UsagePaths, description="Where the tokens and the cost are.")

@@ -116,15 +116,7 @@ class HttpReply(StreamReply):
             expected = next((name for name in ("answer", "tool_calls", "error") if name in self._paths), "")
             if expected:
                 raise NoReplyError(f"not JSON, where `{expected}` shall be found ({_shown(text)})") from None
-            if not text.strip():
-                raise NoReplyError("an empty reply", "check `url`, and what the endpoint answers to this request")
-            if _HTML.match(text) and "html" in self.content_type:
-                raise NoReplyError(
-                    f"an HTML page ({_shown(text)})",
-                    "check `url`: this is what a login page or a wrong address gives. "
-                    "Where HTML is the answer, send it as text/plain or within JSON",
-                )
-            yield from self._more(text)
+            yield from self._plain(text)
             return
         if (
             self._options.answer is None
@@ -154,6 +146,18 @@ class HttpReply(StreamReply):
         if line.startswith("{"):
             return _other_stream("jsonl", self._options.stream)
         return super().not_a_stream(line)
+
+    def _plain(self, text: str) -> Iterator[AgentEvent]:
+        """A reply that is no JSON, where none is due."""
+        if not text.strip():
+            raise NoReplyError("an empty reply", "check `url`, and what the endpoint answers to this request")
+        if _HTML.match(text) and "html" in self.content_type:
+            raise NoReplyError(
+                f"an HTML page ({_shown(text)})",
+                "check `url`: this is what a login page or a wrong address gives. "
+                "Where HTML is the answer, send it as text/plain or within JSON",
+            )
+        yield from self._more(text)
 
     def _more(self, text: str) -> Iterator[AgentEvent]:
         self._text = True
