@@ -74,8 +74,10 @@ def head_line(view: View, beside: Beside | None, width: int) -> Line:
     """What the columns of a list are; and that it is over the newest runs of the window only, where that is so."""
     start, end = _HEADS[view]
     cut = beside is not None and (beside.ledger.cut if view == "flaky" else beside.extras.cut)
-    said = f"  (newest {NEWEST:,} runs)" if cut and view in ("flaky", "causes", "criteria") else ""
-    return spread((("  " + start[1:] if start else "", "dim"), (said, "review")), ((end, "dim"),), width)
+    cells: list[Cell] = [("  " + start[1:] if start else "", "dim")]
+    if cut and view in ("flaky", "causes", "criteria"):
+        cells.append((f"  (newest {NEWEST:,} runs)", "review"))
+    return spread(cells, ((end, "dim"),), width)
 
 
 def view_bar(view: View, beside: Beside | None, found: Trend | None, width: int) -> Line:
