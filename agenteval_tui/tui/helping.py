@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import SystemCommand
+from textual.command import CommandPalette
 from textual.screen import Screen
 
 from agenteval_tui.tui.actions import in_scope, keys_of
 from agenteval_tui.tui.launching import Launching
 from agenteval_tui.tui.notices import Place
+from agenteval_tui.tui.private_sheet import CommandSheet
 from agenteval_tui.tui.screens.frame import FrameScreen
 
 if TYPE_CHECKING:
@@ -75,6 +77,11 @@ class Helping(Launching):
         self.push_screen(NoticesScreen(self.notices.all()), go)
 
     # Help and commands
+
+    def action_command_palette(self) -> None:
+        """Find a command or a place by its name."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(CommandSheet())
 
     def action_help(self) -> None:
         """The keys of where you are."""

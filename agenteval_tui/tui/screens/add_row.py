@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.suites.dataset_rows import Preview, add_row, preview_row
 from agenteval_tui.suites.dataset_shapes import EXPECTED_COLUMNS, PROMPT_COLUMNS
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 0.15
 
 
-class AddRowScreen(ModalScreen["Added | None"]):
+class AddRowScreen(Sheet["Added | None"]):
     """Dismissed with what was added when it is written, or None."""
 
     CSS_PATH = "add_row.tcss"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
 from agenteval_tui.tui.presenters.figures import count, interval, percent
 from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -45,7 +45,7 @@ class _Rows:
         return spread(head, tail, width)
 
 
-class AgreementScreen(ModalScreen["tuple[str, ...]"]):
+class AgreementScreen(Sheet["tuple[str, ...]"]):
     """Dismissed with the addresses (RUN/NUMBER) of what the chosen criterion and people differ on, () for none."""
 
     CSS_PATH = "agreement.tcss"

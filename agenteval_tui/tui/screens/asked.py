@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import displayable
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.reply_lines import Entry, entry_lines
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.app import AgentevalApp
 
 
-class AskedScreen(ModalScreen[None]):
+class AskedScreen(Sheet[None]):
     """`n` and `p` go from entry to entry, `y` copies the one at the top."""
 
     CSS_PATH = "asked.tcss"

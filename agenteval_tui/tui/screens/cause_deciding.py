@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.moments import moment_from
@@ -16,6 +15,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -35,7 +35,7 @@ _TITLES = {
 _VERDICTS = (("failed", "failed: the agent was wrong"), ("passed", "passed: the criterion is wrong"))
 
 
-class DecideScreen(ModalScreen["dict[str, str] | None"]):
+class DecideScreen(Sheet["dict[str, str] | None"]):
     """Dismissed with the texts of its fields (`note`, and `until` or `verdict`), or None."""
 
     CSS_PATH = "cause_deciding.tcss"

@@ -7,10 +7,10 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
@@ -21,7 +21,7 @@ def diff_lines(diff: str, width: int) -> list[Line]:
     return [fit(((displayable(line).expandtabs(4), styles.get(line[:1], "")),), width) for line in diff.splitlines()]
 
 
-class ChangedFileScreen(ModalScreen[bool]):
+class ChangedFileScreen(Sheet[bool]):
     """True: put my edit into the file as it is now. False: leave the file alone; the edit stays in the editor."""
 
     CSS_PATH = "changed_file.tcss"

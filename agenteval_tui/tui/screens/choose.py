@@ -8,11 +8,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Line, fit, left
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
@@ -20,7 +20,7 @@ Choice = tuple[str, str, str]
 """What is chosen, its words, and more words about it (or "")."""
 
 
-class ChooseScreen(ModalScreen["str | None"]):
+class ChooseScreen(Sheet["str | None"]):
     """Dismissed with what is chosen, or None."""
 
     CSS_PATH = "choose.tcss"

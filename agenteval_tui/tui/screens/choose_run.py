@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, right, spread
 from agenteval_tui.tui.presenters.figures import date_time, duration
 from agenteval_tui.tui.presenters.outcomes import mark
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -70,7 +70,7 @@ class _Rows:
         return spread(cells, (*end, (" ", "")), width)
 
 
-class ChooseRunScreen(ModalScreen[str]):
+class ChooseRunScreen(Sheet[str]):
     """Dismissed with the id of the chosen run, or "" for none."""
 
     CSS_PATH = "choose_run.tcss"

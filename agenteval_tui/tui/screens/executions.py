@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.tui.lines import Line, fit, spread
 from agenteval_tui.tui.presenters.figures import age, count
 from agenteval_tui.tui.presenters.outcomes import mark
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -41,7 +41,7 @@ class _Rows:
         return spread(((" ", ""), mark("running"), (" ", ""), (one_line(one.title, 200), "")), end, width)
 
 
-class ExecutionsScreen(ModalScreen[str]):
+class ExecutionsScreen(Sheet[str]):
     """Dismissed with the id of the execution to watch, or "" for none."""
 
     CSS_PATH = "executions.tcss"

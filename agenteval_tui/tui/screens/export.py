@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.exchange.run_export import EXPORTS, export_run, file_name
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -33,7 +33,7 @@ _WORDS = {
 }
 
 
-class ExportScreen(ModalScreen["Path | None"]):
+class ExportScreen(Sheet["Path | None"]):
     """Dismissed with the file when it is written, or None."""
 
     CSS_PATH = "export.tcss"

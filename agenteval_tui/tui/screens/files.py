@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
@@ -20,6 +19,7 @@ from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -44,7 +44,7 @@ class _Stopped(AgentevalError):  # noqa: N818  (nothing went wrong)
     """Somebody did not want to wait for the rest."""
 
 
-class _FileScreen(ModalScreen["Brought | str | None"]):
+class _FileScreen(Sheet["Brought | str | None"]):
     """A sheet with a form, what is said about it below, and work in a thread."""
 
     CSS_PATH = "files.tcss"

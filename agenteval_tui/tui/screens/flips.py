@@ -8,11 +8,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.impact import flip_line
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -35,7 +35,7 @@ class _FlipRows:
         return flip_line(test, repetition, why, now, then, width)
 
 
-class FlipsScreen(ModalScreen[str]):
+class FlipsScreen(Sheet[str]):
     """Dismissed with the id of the run to open, or "" for none."""
 
     CSS_PATH = "flips.tcss"

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.actions import ACTIONS, EVERYWHERE, key_word, keys_of
 from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
 from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
@@ -85,7 +86,7 @@ def _entry(keys: str, what: str, width: int, name: str = "") -> list[Line]:
     return lines
 
 
-class HelpScreen(ModalScreen["bool | None"]):
+class HelpScreen(Sheet["bool | None"]):
     """A sheet over the screen; escape, q or ? closes it. Dismissed with True: find a command."""
 
     CSS_PATH = "help.tcss"

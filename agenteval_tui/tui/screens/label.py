@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key
-from textual.screen import ModalScreen
 
 from agenteval_tui.analysis.labels import opinion
 from agenteval_tui.text.display import one_line
@@ -19,6 +18,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.label_lines import current_line, rating_line, verdict_line
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -33,7 +33,7 @@ _KEYS = (("1-5", "rate"), ("y", "passed"), ("n", "failed"), ("c", "comment"), ("
 _KEYS_TYPING = (("enter", "keep"), ("↑ ↓", "field"), ("esc", "back to 1-5, y, n"))
 
 
-class LabelScreen(ModalScreen["Given | None"]):
+class LabelScreen(Sheet["Given | None"]):
     """Dismissed with the label when it is in the history, or None.
 
     Digits rate, `y` and `n` say passed or failed, `t` changes between the criterion and the run, `c` goes to the

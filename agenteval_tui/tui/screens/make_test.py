@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -16,6 +15,7 @@ from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = 60
 
 
-class MakeTestScreen(ModalScreen["tuple[str, str] | None"]):
+class MakeTestScreen(Sheet["tuple[str, str] | None"]):
     """Dismissed with (the suite's key, the test's id) when the test is written, or None."""
 
     CSS_PATH = "make_test.tcss"

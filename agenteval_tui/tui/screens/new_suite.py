@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.suites.new_suite import file_for
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEEDED = ("name", "test", "prompt")
 
 
-class NewSuiteScreen(ModalScreen["tuple[str, str] | None"]):
+class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
     """Dismissed with (the suite's key, its test's id) when the file is written, or None."""
 
     CSS_PATH = "new_test.tcss"

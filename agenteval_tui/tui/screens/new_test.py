@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.app import AgentevalApp
 
 
-class NewTestScreen(ModalScreen["str | None"]):
+class NewTestScreen(Sheet["str | None"]):
     """Dismissed with the id of the test when it is written, or None."""
 
     CSS_PATH = "new_test.tcss"
@@ -87,7 +87,7 @@ class NewTestScreen(ModalScreen["str | None"]):
         return [(), *paragraph("It is written to the suite's file and opens in the Editor.", width, "dim")]
 
 
-class TagsScreen(ModalScreen["tuple[list[str], list[str]] | None"]):
+class TagsScreen(Sheet["tuple[list[str], list[str]] | None"]):
     """Dismissed with (tags to give, tags to take away), or None."""
 
     CSS_PATH = "new_test.tcss"

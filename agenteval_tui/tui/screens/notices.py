@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.identity import now_ms
@@ -17,6 +16,7 @@ from agenteval_tui.tui.notices import Notice, Place
 from agenteval_tui.tui.presenters.figures import age, count
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -56,7 +56,7 @@ class NoticeRows:
         )
 
 
-class NoticesScreen(ModalScreen[Place | None]):
+class NoticesScreen(Sheet[Place | None]):
     """Dismissed with where to go, or None."""
 
     CSS_PATH = "notices.tcss"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -19,6 +18,7 @@ from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.paragraphs import error_lines
 from agenteval_tui.tui.presenters.plan_lines import plan_lines
 from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, field_of, read_options
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -35,7 +35,7 @@ QUIET_S = 0.15
 ESTIMATE_ROWS = 5
 
 
-class PlanScreen(ModalScreen["PlanOptions | None"]):
+class PlanScreen(Sheet["PlanOptions | None"]):
     """Dismissed with the options, or None."""
 
     CSS_PATH = "plan.tcss"

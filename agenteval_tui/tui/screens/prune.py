@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
@@ -17,6 +16,7 @@ from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.history_query import moment
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -33,7 +33,7 @@ STAYS = {
 }
 
 
-class PruneScreen(ModalScreen["bool | None"]):
+class PruneScreen(Sheet["bool | None"]):
     """Dismissed with True when runs were removed."""
 
     CSS_PATH = "files.tcss"

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
@@ -18,6 +17,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters import figures
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -42,7 +42,7 @@ def quarantine_of(suite: SuiteOverview, test: Test, criterion: int | None = None
     )
 
 
-class QuarantineScreen(ModalScreen["str | None"]):
+class QuarantineScreen(Sheet["str | None"]):
     """Dismissed with what was done, in words, when it is in the history; or None."""
 
     CSS_PATH = "quarantine.tcss"

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key, Resize
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Line, fit
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
@@ -26,7 +26,7 @@ BESIDE = 5
 """Columns of it that are frame, padding and scroll bar."""
 
 
-class QuestionScreen(ModalScreen["str | None"]):
+class QuestionScreen(Sheet["str | None"]):
     """Dismissed with the answer, or None. `answers` are (key, answer, words)."""
 
     CSS_PATH = "question.tcss"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.json_document import JsonDocument
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.blocks_view import BlocksView
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -42,7 +42,7 @@ class JsonView(BlocksView, can_focus=True):
         return self._document
 
 
-class RawJsonScreen(ModalScreen[None]):
+class RawJsonScreen(Sheet[None]):
     """`said`: the command that prints the same."""
 
     CSS_PATH = "raw_json.tcss"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, spread
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -49,7 +49,7 @@ class _Rows:
         return suggestion_line(self._suggestions[index], width)
 
 
-class RelaxScreen(ModalScreen[str]):
+class RelaxScreen(Sheet[str]):
     """Dismissed with the new text of the config, or "" for none."""
 
     CSS_PATH = "relax.tcss"

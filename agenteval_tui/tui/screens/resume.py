@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.plan_options import read_options
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.plan import PlanOptions
 
 
-class ResumeScreen(ModalScreen["PlanOptions | None"]):
+class ResumeScreen(Sheet["PlanOptions | None"]):
     """Dismissed with the new limits, or None."""
 
     CSS_PATH = "resume.tcss"

@@ -8,11 +8,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.run_errors import ErrorGroup, group_detail, group_line
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -32,7 +32,7 @@ class _Rows:
         return group_line(self._groups[index], width)
 
 
-class ErrorsScreen(ModalScreen[str]):
+class ErrorsScreen(Sheet[str]):
     """Dismissed with the id of the run to go to, or "" for none. Enter again goes to the group's next run."""
 
     CSS_PATH = "run_errors.tcss"

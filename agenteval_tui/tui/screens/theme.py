@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from textual.await_complete import AwaitComplete
 from textual.theme import Theme
 
 from agenteval_tui.tui.screens.choose import Choice, ChooseScreen
@@ -34,8 +33,7 @@ class ThemeScreen(ChooseScreen):
         event.stop()
         self.app.theme = event.key
 
-    def dismiss(self, result: str | None = None) -> AwaitComplete:
+    def leaves(self, result: str | None) -> None:
         """Closed without a choice: as it was."""
         if result is None:
             self.app.theme = self._before
-        return super().dismiss(result)

@@ -10,12 +10,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.outcomes import glyph
 from agenteval_tui.tui.presenters.paragraphs import indented, paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 
@@ -50,7 +50,7 @@ def trust_lines(asked: Sequence[Asked], width: int) -> list[Line]:
     return lines
 
 
-class TrustScreen(ModalScreen[str]):
+class TrustScreen(Sheet[str]):
     """Dismissed with "once", "trust" or "" (do nothing)."""
 
     CSS_PATH = "trust.tcss"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right
 from agenteval_tui.tui.presenters.figures import count, date_time
 from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.screens.changed_file import diff_lines
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -98,7 +98,7 @@ class _Rows:
         return fit(cells, width)
 
 
-class VersionsScreen(ModalScreen[str]):
+class VersionsScreen(Sheet[str]):
     """Dismissed with the hash of the version to restore, with two to compare behind `COMPARE`, or ""."""
 
     CSS_PATH = "versions.tcss"

@@ -1,0 +1,174 @@
+"""A sheet goes once, and takes nothing else away, whatever comes while it closes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sampled import fresh, samples
+from shop import app_on, settle
+from textual import events
+from textual.app import ComposeResult
+from textual.command import CommandPalette
+from textual.pilot import Pilot
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
+from walked import every_screen
+
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.private_sheet import CommandSheet, Sheet
+from agenteval_tui.tui.screens.choose import ChooseScreen
+from agenteval_tui.tui.screens.help import HelpScreen
+from agenteval_tui.tui.screens.question import QuestionScreen
+from agenteval_tui.tui.screens.suites import SuitesScreen
+from agenteval_tui.tui.screens.theme import ThemeScreen
+
+__all__ = ["fresh", "samples"]  # fixtures
+
+pytestmark = pytest.mark.xdist_group("sheets")
+
+
+def key(name: str) -> Callable[[AgentevalApp], None]:
+    return lambda app: void(app.post_message(events.Key(name, name if len(name) == 1 else None)))
+
+
+def void(_: object) -> None:
+    return
+
+
+def click(x: int, y: int) -> Callable[[AgentevalApp], None]:
+    def both(app: AgentevalApp) -> None:
+        for kind in (events.MouseDown, events.MouseUp):
+            app.post_message(kind(None, x, y, 0, 0, 1, False, False, False, x, y))
+
+    return both
+
+
+BESIDE = click(1, 30)
+LINE = click(40, 12)
+ESCAPE, ENTER, UNDER = key("escape"), key("enter"), key("j")
+STORMS: dict[str, Sequence[Callable[[AgentevalApp], None]]] = {
+    "double click beside it": [BESIDE, BESIDE],
+    "five clicks beside it": [BESIDE] * 5,
+    "triple click in it": [LINE] * 3,
+    "escape twice": [ESCAPE, ESCAPE],
+    "escape five times": [ESCAPE] * 5,
+    "enter three times": [ENTER] * 3,
+    "click and key": [BESIDE, ESCAPE, LINE, ENTER],
+    "escape, click, click": [ESCAPE, LINE, BESIDE],
+    "enter and escape": [ENTER, ESCAPE, ENTER, ESCAPE],
+}
+
+
+async def storm(pilot: Pilot[int], app: AgentevalApp, gestures: Sequence[Callable[[AgentevalApp], None]]) -> None:
+    for gesture in gestures:
+        gesture(app)
+    await settle(pilot)
+    assert app._exception is None
+    assert app.screen_stack[0] is not app.screen
+    assert isinstance(app.screen_stack[1], SuitesScreen) or not isinstance(app.screen, ModalScreen)
+
+
+def every_kind(app: AgentevalApp) -> dict[str, Callable[[], Screen[Any]]]:
+    """Some sheets of each making: with a list, with keys of their own, with a preview, Textual's own."""
+    choices = [(f"one{number}", f"one {number}", "") for number in range(30)]
+    return {
+        "palette": CommandSheet,
+        "list": lambda: ChooseScreen("which", choices, "one1"),
+        "question": lambda: QuestionScreen("Really?", lambda _: [(("a", ""),)], [("y", "yes", "do it")]),
+        "help": lambda: HelpScreen("suites", {}, ()),
+        "themes": lambda: ThemeScreen(app.available_themes, app.theme),
+    }
+
+
+async def test_a_storm_of_events_takes_away_the_sheet_and_nothing_else(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await settle(pilot)
+        for name, make in every_kind(app).items():
+            for storms, gestures in STORMS.items():
+                for waits in (False, True):
+                    app.go("suites")
+                    answers: list[object] = []
+                    app.push_screen(make(), answers.append)
+                    if waits:
+                        await settle(pilot)
+                        depth = len(app.screen_stack)
+                    else:
+                        depth = 3
+                    await storm(pilot, app, gestures)
+                    assert len(app.screen_stack) <= depth, (name, storms)
+                    assert len(app.screen_stack) >= 2, (name, storms)
+                    assert len(answers) <= 1, (name, storms)
+                    while isinstance(app.screen, ModalScreen):
+                        app.screen.dismiss(None)
+                        await settle(pilot)
+
+
+async def test_the_palettes_command_runs_once(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+p")
+        await settle(pilot)
+        assert isinstance(app.screen, CommandPalette)
+        app.screen.query_one(Input).value = "keys of where you are"
+        await settle(pilot)
+        for gesture in (key("down"), ENTER, ENTER, ENTER):
+            gesture(app)
+        await settle(pilot)
+        await settle(pilot)
+        assert [type(one).__name__ for one in app.screen_stack[1:]] == ["SuitesScreen", "HelpScreen"]
+
+
+class Plain(Sheet[str]):
+    def compose(self) -> ComposeResult:
+        yield Input()
+
+
+async def test_a_sheet_under_another_one_goes_when_that_has_gone(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        below, above = Plain(), Plain()
+        answers: list[str | None] = []
+        app.push_screen(below, answers.append)
+        app.push_screen(above, answers.append)
+        await settle(pilot)
+        below.dismiss("below")
+        below.dismiss("again")
+        await settle(pilot)
+        assert app.screen is above
+        above.dismiss("above")
+        await settle(pilot)
+        assert answers == ["above", "below"]
+        assert isinstance(app.screen, SuitesScreen)
+
+
+async def test_a_theme_that_was_chosen_stays(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("f2")
+        await settle(pilot)
+        before = app.theme
+        for gesture in (key("down"), ENTER, ESCAPE, ESCAPE):
+            gesture(app)
+        await settle(pilot)
+        assert app.theme != before
+        assert isinstance(app.screen, SuitesScreen)
+
+
+def test_every_sheet_of_the_program_is_one() -> None:
+    """Also those of tomorrow: one that is no `Sheet` would pop whatever is on top."""
+    every_screen()  # imports them
+    found: list[type] = []
+    pending: list[type] = [ModalScreen]
+    while pending:
+        kinds = pending.pop().__subclasses__()
+        pending += kinds
+        found += [kind for kind in kinds if kind.__module__.startswith("agenteval_tui.")]
+    assert len(found) > 25
+    assert [kind for kind in found if not issubclass(kind, Sheet | CommandSheet)] == []
