@@ -51,7 +51,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("notice.go", "app.visit_notice", "ctrl+g", "go there", "Go to what the last notification was about"),
     Action("notice.list", "app.list_notices", "exclamation_mark", "notices", "List the last notifications"),
     Action("theme", "app.change_theme", "f2", "theme", "Choose a theme, with a live preview"),
-    Action("screenshot", "app.save_screen", "f12", "picture", "Save a picture (SVG) of this screen"),
+    Action("screenshot", "app.save_screen", "f12", "picture", "Save a picture (SVG) of this screen in the data folder"),
     Action("redraw", "app.redraw", "ctrl+l", "redraw", "Paint the screen anew, when something else wrote on it"),
     Action("quit", "app.quit", "q", "quit", "Quit; executions go on by themselves"),
     # Suites

@@ -44,18 +44,19 @@ class Outside(Speaking):
         self.refresh()
 
     def action_save_screen(self) -> None:
-        """A picture of the screen, as SVG, in the current folder or the data folder."""
+        """A picture of the screen, as SVG, in the data folder: a project holds what its people put there."""
         name = self.screen.SCOPE if isinstance(self.screen, FrameScreen) else "sheet"
         svg = self.export_screenshot(title="agenteval", simplify=True)
-        for folder in (Path.cwd(), places.data_dir()):
+        folder = places.data_dir()
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = _free_name(folder / f"agenteval-{name}.svg")
-            try:
-                path.write_text(svg, encoding="utf-8")
-            except OSError:
-                continue
-            self.say(f"Saved a picture of this screen: {path}")
+            path.write_text(svg, encoding="utf-8")
+        except OSError as error:
+            why = error.strerror or str(error)
+            self.say_error(AgentevalError("the picture can't be written", where=str(folder), mend=why))
             return
-        self.say_error(AgentevalError("no folder can be written for the picture", mend="start in a folder of yours"))
+        self.say(f"Saved a picture of this screen: {path}")
 
 
 def _free_name(path: Path) -> Path:

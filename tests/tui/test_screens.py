@@ -11,6 +11,7 @@ from shop import app_on, copy_samples, settle, text_of, until
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 
+from agenteval_tui import places
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.app import AgentevalApp
@@ -202,3 +203,20 @@ async def test_small_windows_are_survived(sizes: list[tuple[int, int]], screen: 
             await pilot.press("tab", "tab", "escape", "3", "4", "5", "1")
             await settle(pilot)
             assert isinstance(app.screen, SuitesScreen)
+
+
+async def test_a_picture_goes_to_the_data_folder_and_never_into_the_project(
+    fresh: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(fresh[0])
+    before = sorted(fresh[0].iterdir())
+    app = app_on(*fresh)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("f12", "f12")
+        await settle(pilot)
+        told = " ".join(note.message for note in app._notifications)
+    pictures = sorted(places.data_dir().glob("*.svg"))
+    assert [one.name for one in pictures] == ["agenteval-suites-2.svg", "agenteval-suites.svg"]
+    assert str(pictures[1]) in told
+    assert sorted(fresh[0].iterdir()) == before
