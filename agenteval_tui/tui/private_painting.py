@@ -15,11 +15,11 @@ from typing import Any
 from rich.console import Console
 from textual import events
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
-from textual.app import App
 from textual.drivers._writer_thread import WriterThread
 from textual.screen import Screen
 
 from agenteval_tui.tui.mirror import Mirror, Piece
+from agenteval_tui.tui.private_failing import Failing
 
 # What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8.
 STANDS_ON: dict[str, str] = {
@@ -62,7 +62,7 @@ class Ready(CompositorUpdate):
         return self._text
 
 
-class Sparing(App[int]):
+class Sparing(Failing):
     """An app that knows what the terminal shows."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

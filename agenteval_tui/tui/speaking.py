@@ -7,6 +7,7 @@ from typing import Any
 from textual.notifications import Notification, Notify
 
 from agenteval_tui import places
+from agenteval_tui.own_files import log_error
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.in_order import InOrder
@@ -62,14 +63,7 @@ class Speaking(InOrder):
 
     def say_bug(self, error: BaseException, doing: str) -> None:
         """Something broke that should not: one sentence here, the traceback in a file."""
-        import traceback
-
-        path = places.data_dir() / "errors.log"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with path.open("a", encoding="utf-8", errors="backslashreplace") as log:
-                log.write(f"while: {doing}\n" + "".join(traceback.format_exception(error)) + "\n")
-        except OSError:
-            pass
+        path = log_error(error, doing, places.data_dir())
         kind = type(error).__name__
-        self.say(f"A bug in agenteval ({doing}: {kind}: {error}). The traceback is in {path}", severity="error")
+        kept = f"The traceback is in {path}" if path is not None else "Its traceback can't be written"
+        self.say(f"A bug in agenteval ({doing}: {kind}: {error}). {kept}", severity="error")

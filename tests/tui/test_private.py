@@ -12,22 +12,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
+from textual.command import CommandPalette
 from textual.document._document import Document
 from textual.drivers._writer_thread import WriterThread
+from textual.message_pump import MessagePump
+from textual.screen import Screen
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from agenteval_tui.tui import private_painting
+from agenteval_tui.tui import private_failing, private_painting, private_sheet
 from agenteval_tui.tui.private import STANDS_ON, ExactDocument, QuietTextArea
 
 TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
 ALL = {
     **{name: ("private.py", digest) for name, digest in STANDS_ON.items()},
     **{name: ("private_painting.py", digest) for name, digest in private_painting.STANDS_ON.items()},
+    **{name: ("private_failing.py", digest) for name, digest in private_failing.STANDS_ON.items()},
+    **{name: ("private_sheet.py", digest) for name, digest in private_sheet.STANDS_ON.items()},
 }
 OWNERS = {
-    one.__name__: one for one in (TextArea, Document, App, ChopsUpdate, Compositor, LayoutUpdate, Strip, WriterThread)
-}
+    one.__name__: one
+    for one in (
+        TextArea, Document, App, ChopsUpdate, CommandPalette, Compositor, LayoutUpdate, MessagePump, Screen, Strip,
+        WriterThread,
+    )
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", sorted(ALL))

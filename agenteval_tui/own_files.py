@@ -1,0 +1,80 @@
+"""The program's own small files: read only as what they are meant to be, and the log of errors in the program."""
+
+from __future__ import annotations
+
+import os
+import stat
+import traceback
+from pathlib import Path
+
+from agenteval_tui.text.problems import AgentevalError
+
+LARGEST = 1 << 20
+"""Bytes of a state, keymap, theme, trust or agents file; a larger one is none of ours."""
+LARGEST_LOG = 1 << 20
+"""Bytes of the log of errors; beyond them it begins anew."""
+
+
+def read_small(path: Path, what: str) -> str | None:
+    """The text of a regular file of at most `LARGEST` bytes; None where there is no such file.
+
+    Never waits for a FIFO or a device. Raises AgentevalError, in one sentence, for anything that can't be read; `what`
+    names the file in it ("the key bindings").
+    """
+    try:
+        # A FIFO that nobody writes to would hold up whoever opens it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise AgentevalError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise AgentevalError(f"{what} must be a regular file", where=str(path), mend="move it away")
+        data = bytearray()
+        while len(data) <= LARGEST and (piece := os.read(descriptor, LARGEST + 1 - len(data))):
+            data += piece
+    except OSError as error:
+        raise AgentevalError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
+    finally:
+        os.close(descriptor)
+    if len(data) > LARGEST:
+        raise AgentevalError(f"{what} is larger than 1 MB", where=str(path), mend="shorten it or move it away")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AgentevalError(f"{what} is not valid UTF-8", where=str(path), mend="save it as UTF-8") from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def log_error(error: BaseException, doing: str, folder: Path) -> Path | None:
+    """Append the traceback of an error in the program to `errors.log` in the folder; None where that can't be written.
+
+    The lines of code are in it, never what the variables held: that may be a key.
+    """
+    return log_text("".join(traceback.format_exception(error)), doing, folder)
+
+
+def log_text(text: str, doing: str, folder: Path) -> Path | None:
+    """Append a traceback that is text already. As `log_error`."""
+    path = folder / "errors.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+        descriptor = os.open(path, flags, 0o600)
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                return None
+            if found.st_size > LARGEST_LOG:
+                os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"while: {doing}\n{text}\n".encode("utf-8", "backslashreplace"))
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return None
+    return path

@@ -1,0 +1,360 @@
+"""A monkey at the keyboard and the mouse: random gestures out of a seed, and what must hold whatever it does.
+
+As a program it plays as long as it is told (see CONTRIBUTING.md); `test_monkey.py` plays a short game.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import faulthandler
+import os
+import random
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shop import copy_samples, run_samples
+from textual import events
+from textual.geometry import Size
+from textual.pilot import Pilot
+from textual.screen import ModalScreen
+
+from agenteval_tui.cli.start import AppStart
+from agenteval_tui.tui import app as app_module
+from agenteval_tui.tui.actions import ACTIONS
+from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.private_sheet import Sheet
+from agenteval_tui.tui.screens.frame import FrameScreen
+
+SIZES = ((80, 24), (140, 45), (200, 60), (120, 40), (100, 30), (40, 12), (20, 5), (1, 1), (3, 2), (250, 10))
+ROUND = 250  # gestures between two starts of the app
+BURST = 8  # gestures at most that come at once
+LEAVING = 12  # escapes at most until a work screen is as it was opened, then q
+HANG_S = 1.0  # of the main thread's own time, between two looks
+
+KEYS = sorted({key for action in ACTIONS for key in action.keys.split(",")} - {"q", "ctrl+c"})
+MORE_KEYS = (
+    "enter", "enter", "escape", "escape", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown",
+    "home", "end", "backspace", "delete", "space", "ctrl+a", "ctrl+e", "ctrl+k", "ctrl+u", "ctrl+w", "ctrl+x",
+    "ctrl+c", "ctrl+v", "ctrl+y", "ctrl+left", "ctrl+right", "shift+left", "shift+right", "shift+up", "shift+down",
+    "ctrl+home", "ctrl+end", "f3", "shift+f3", "insert", "ctrl+j",
+)  # fmt: skip
+TEXT = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;/?!{}[]\"'()-_=+*#@ßé日🙂\u0301"
+PASTES = ("", "x", "two\nlines", "\x1b[31mred", "a" * 5000, "{{", "name: 1\n  b: [", "\r\n\t", "🙂" * 50)
+# What a person does on purpose to files of the project.
+SAVES = frozenset({"save", "duplicate", "move", "delete", "take_back_row", "undo", "take_back", "unmark"})
+
+NAMED = {" ": "space", "/": "slash", ".": "full_stop", ",": "comma", ":": "colon", "?": "question_mark"}
+
+
+@dataclass
+class Game:
+    """How it went: what was done, and everything that must not be."""
+
+    seed: int
+    gestures: int = 0
+    rounds: int = 0
+    longest_s: float = 0.0
+    log: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def fault(self, what: str) -> None:
+        """Something that must not be, with what led to it."""
+        self.faults.append(f"seed {self.seed}, gesture {self.gestures}: {what}\n  last: {' '.join(self.log[-40:])}")
+
+
+class Watched(AgentevalApp):
+    """The app, which notes when a person saves something."""
+
+    CSS_PATH = Path(app_module.__file__).with_suffix(".tcss")
+
+    def __init__(self, start: AppStart) -> None:
+        super().__init__(start)
+        self.saved = 0
+
+    async def run_action(self, action: Any, *arguments: Any, **named: Any) -> bool:
+        name = (action if isinstance(action, str) else str(action[1])).rpartition(".")[2].partition("(")[0]
+        self.saved += name in SAVES
+        return await super().run_action(action, *arguments, **named)
+
+
+@contextmanager
+def sheets_noted(app: Watched) -> Iterator[None]:
+    """What is answered in a sheet (a new test, a row for a dataset, an export) may be written."""
+    leaves = Sheet.leaves
+
+    def noted(self: Any, result: Any) -> None:
+        app.saved += result is not None
+        leaves(self, result)
+
+    Sheet.leaves = noted  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Sheet.leaves = leaves  # type: ignore[method-assign]
+
+
+@contextmanager
+def nothing_sent(faults: Callable[[str], None]) -> Iterator[None]:
+    """Says of each connection that is not to a process of our own."""
+    connect = socket.socket.connect
+
+    def noted(self: socket.socket, address: Any) -> None:
+        if self.family != socket.AF_UNIX:
+            faults(f"something was sent to {address!r}")
+        connect(self, address)
+
+    socket.socket.connect = noted  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        socket.socket.connect = connect  # type: ignore[method-assign]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files of the project."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class Monkey:
+    """Does something at random to an app."""
+
+    def __init__(self, rng: random.Random, app: Watched, game: Game) -> None:
+        self._rng = rng
+        self._app = app
+        self._game = game
+        self._at = (0, 0)
+
+    def gesture(self) -> None:
+        """One gesture; nobody waits for what it does."""
+        rng = self._rng
+        kind = rng.choices(
+            (self._key, self._text, self._click, self._mouse, self._scroll, self._resize, self._paste, self._focus),
+            (40, 14, 18, 12, 6, 3, 2, 1),
+        )[0]
+        self._game.gestures += 1
+        kind()
+
+    def _key(self) -> None:
+        rng = self._rng
+        key = rng.choice(KEYS if rng.random() < 0.6 else MORE_KEYS)
+        for _ in range(rng.choice((1, 1, 1, 1, 2, 3))):
+            self.press(key)
+
+    def press(self, key: str) -> None:
+        """A key, once."""
+        self._note(key)
+        printable = {"space": " ", "slash": "/", "colon": ":", "question_mark": "?"}.get(key)
+        self._app.post_message(events.Key(key, key if len(key) == 1 else printable))
+
+    def _text(self) -> None:
+        for char in self._rng.choices(TEXT, k=self._rng.choice((1, 1, 2, 5))):
+            if char in "qQ":
+                continue
+            self._note(repr(char))
+            self._app.post_message(events.Key(NAMED.get(char, char), char))
+
+    def _place(self) -> tuple[int, int]:
+        width, height = self._app.size
+        if self._rng.random() < 0.3:
+            return self._at
+        self._at = (self._rng.randrange(max(width, 1)), self._rng.randrange(max(height, 1)))
+        if self._rng.random() < 0.02:
+            self._at = (self._at[0] + 50, self._at[1] + 50)  # a terminal that was larger when the button was pressed
+        return self._at
+
+    def _click(self) -> None:
+        place, button = self._place(), self._rng.choice((1, 1, 1, 1, 2, 3))
+        for _ in range(self._rng.choice((1, 1, 2, 2, 3, 5))):
+            self._send(events.MouseDown, place, button)
+            self._send(events.MouseUp, place, button)
+
+    def _mouse(self) -> None:
+        kind = self._rng.choice((events.MouseDown, events.MouseUp, events.MouseMove, events.MouseMove))
+        self._send(kind, self._place(), self._rng.choice((0, 1)))
+
+    def _scroll(self) -> None:
+        kind = self._rng.choice(
+            (events.MouseScrollDown, events.MouseScrollUp, events.MouseScrollLeft, events.MouseScrollRight)
+        )
+        place = self._place()
+        for _ in range(self._rng.choice((1, 3, 9))):
+            self._send(kind, place, 0)
+
+    def _send(self, kind: type[events.MouseEvent], place: tuple[int, int], button: int) -> None:
+        self._note(f"{kind.__name__}{place}")
+        shift, meta, control = (self._rng.random() < 0.05 for _ in range(3))
+        self._app.post_message(kind(None, *place, 0, 0, button, shift, meta, control, *place))
+
+    def _resize(self) -> None:
+        self.resize(self._rng.choice(SIZES))
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """The terminal has another size now."""
+        self._note(f"resize{size}")
+        driver = self._app._driver
+        assert driver is not None
+        driver._size = size
+        self._app.post_message(events.Resize(Size(*size), Size(*size)))
+
+    def _paste(self) -> None:
+        text = self._rng.choice(PASTES)
+        self._note(f"paste{text[:10]!r}")
+        self._app.post_message(events.Paste(text))
+
+    def _focus(self) -> None:
+        kind = self._rng.choice((events.AppFocus, events.AppBlur))
+        self._note(kind.__name__)
+        self._app.post_message(kind())
+
+    def _note(self, what: str) -> None:
+        self._game.log.append(what)
+        del self._game.log[:-400]
+
+
+async def _heart(game: Game, measured: list[float]) -> None:
+    """How long the main thread had something to do between two turns of the loop."""
+    before = time.thread_time()
+    while True:
+        await asyncio.sleep(0.02)
+        now = time.thread_time()
+        spent, before = now - before, now
+        if spent > game.longest_s:
+            game.longest_s = spent
+        if spent > HANG_S:
+            measured.append(spent)
+
+
+async def play_round(app: Watched, rng: random.Random, game: Game, gestures: int, size: tuple[int, int]) -> None:
+    """Start the app, play, leave with escape and q."""
+    project = Path.cwd()
+    slow: list[float] = []
+    with sheets_noted(app), nothing_sent(game.fault):
+        async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
+            heart = asyncio.create_task(_heart(game, slow))
+            try:
+                before = contents(project)
+                await _play(app, pilot, rng, game, gestures)
+                await _leave(app, pilot, game)
+                after = contents(project)
+                changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+                if changed and not app.saved:
+                    game.fault(f"nobody saved, and these changed: {changed}")
+            finally:
+                heart.cancel()
+    for seconds in slow:
+        game.fault(f"the app did nothing else for {seconds:.1f} s")
+    game.rounds += 1
+
+
+async def _play(app: Watched, pilot: Pilot[Any], rng: random.Random, game: Game, gestures: int) -> None:
+    monkey = Monkey(rng, app, game)
+    end = game.gestures + gestures
+    while game.gestures < end and app._exception is None:
+        for _ in range(rng.randint(1, BURST)):
+            monkey.gesture()
+        for _ in range(rng.choice((0, 1, 3, 10))):
+            await asyncio.sleep(0)
+        if rng.random() < 0.3:
+            await pilot.pause(rng.choice((0.0, 0.0, 0.02, 0.15)))
+        if app._exception is None and not app.screen_stack:
+            game.fault("there is no screen")
+
+
+async def _leave(app: Watched, pilot: Pilot[Any], game: Game) -> None:
+    """Escape leaves whatever is open, q the app."""
+    monkey = Monkey(random.Random(0), app, game)
+    monkey.resize((100, 30))
+    await _quiet(app, pilot)
+    for _ in range(LEAVING):
+        if app._exit or app._exception is not None:
+            break
+        monkey.press("escape")
+        await _quiet(app, pilot)
+        screen = app.screen
+        if isinstance(screen, FrameScreen) and not isinstance(screen, ModalScreen):
+            monkey.press("q")
+            await _quiet(app, pilot)
+    if app._exception is None and not app._exit:
+        focused = app.focused
+        game.fault(f"escape and q do not leave {app.screen_stack}, focus on {focused!r}")
+        app.exit(0)
+
+
+async def _quiet(app: Watched, pilot: Pilot[Any]) -> None:
+    """Until the gestures so far are dealt with."""
+    for _ in range(200):
+        if app._exit or app._exception is not None:
+            return
+        await pilot.pause(0.01)
+        if not app._handling and not app._ahead and app._message_queue.empty():
+            return
+
+
+def prepare(folder: Path) -> tuple[Path, Path]:
+    """(a project of the sample suites, a history in which they ran once)."""
+    suites = copy_samples(folder)
+    run_samples(suites, folder / "history.db")
+    return suites, folder / "history.db"
+
+
+async def play(suites: Path, db: Path, game: Game, gestures: int, sizes: tuple[tuple[int, int], ...]) -> None:
+    """Play that many gestures, the app started anew every now and then."""
+    rng = random.Random(game.seed)
+    while game.gestures < gestures and not game.faults:
+        app = Watched(AppStart(paths=(suites,), db=db))
+        size = sizes[game.rounds % len(sizes)]
+        try:
+            await play_round(app, rng, game, min(ROUND, gestures - game.gestures), size)
+        except Exception as error:
+            import traceback
+
+            game.fault("".join(traceback.format_exception(error)))
+
+
+def main() -> int:
+    """Play in a folder of its own; says how it went, and 1 if something was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=int(os.environ.get("MONKEY_EVENTS", "20000")))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1])
+    parser.add_argument("--size", default="", help="such as 80x24; several in turn when not given")
+    given = parser.parse_args()
+    sizes = SIZES[:5] if not given.size else ((int(given.size.split("x")[0]), int(given.size.split("x")[1])),)
+    faulthandler.enable()
+    found = 0
+    for seed in given.seeds:
+        with tempfile.TemporaryDirectory(prefix="monkey-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            for one in ("config", "data", "runtime"):
+                os.environ[f"AGENTEVAL_{one.upper()}_DIR"] = str(folder / one)
+            for one in ("EDITOR", "VISUAL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY"):
+                os.environ.pop(one, None)
+            suites, db = prepare(folder)
+            os.chdir(suites)
+            game = Game(seed)
+            began = time.monotonic()
+            asyncio.run(play(suites, db, game, given.events, sizes))
+            spent = time.monotonic() - began
+            os.chdir("/")
+            print(
+                f"seed {seed}: {game.gestures} gestures, {game.rounds} rounds, {spent:.0f} s, "
+                f"longest {game.longest_s * 1000:.0f} ms, {len(game.faults)} faults",
+                flush=True,
+            )
+            for fault in game.faults:
+                print(fault, flush=True)
+            found += len(game.faults)
+            shutil.rmtree(folder, ignore_errors=True)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
