@@ -116,7 +116,7 @@ def question_of(store: Store, run_id: str, position: int) -> str:
         return ""
     for metric in results[position].metrics:
         if metric.type == "Human":
-            return metric.reason.removeprefix("waits for a person: ")
+            return str(metric.fields.get("question") or metric.message)
     return ""
 
 

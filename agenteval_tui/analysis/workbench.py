@@ -169,7 +169,7 @@ class Workbench:
                 weight=spec.weight,
                 prototype_class=spec.prototype,
                 criterion_hash=spec.hash,
-                reason="The agent failed on this run, so there is nothing to judge.",
+                message="The agent failed on this run, so there is nothing to judge.",
             )
         variables = self.variables(self.run.variables, spec)
         replies = self._replies(self.run.id, self.transcript, variables, spec)

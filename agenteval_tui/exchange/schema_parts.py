@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agenteval_tui.grading.codes import Code
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
@@ -58,17 +60,29 @@ SPAN = record(
     optional=("start", "end", "path"),
     about="A place: characters of a message or of the extracted value, a tool call, or an argument of one.",
 )
+CODE: Schema = {
+    "anyOf": [{"enum": [str(code) for code in Code]}, {"type": "null"}],
+    "description": "what holds or what is wrong; null: what is below says all. Documents of older versions have none.",
+}
+FIELDS: Schema = {
+    "type": "object",
+    "description": "what the code speaks of: tool, path, key, line, counts, bounds, ...",
+}
+REASON: Schema = {**TEXT, "description": "the code and its fields in words: for people, and worded anew at any time"}
 EVIDENCE = record(
     {
         "condition": TEXT,
         "passed": or_null(FLAG),
-        "reason": TEXT,
+        "reason": REASON,
+        "code": CODE,
+        "fields": FIELDS,
         "expected": ANY,
         "found": ANY,
         "spans": array(SPAN),
         "near": array(SPAN, "where the closest miss is"),
         "group": TEXT,
-    }
+    },
+    optional=("code", "fields"),
 )
 RATING: Schema = or_null({"type": "integer", "minimum": 1, "maximum": 5})
 METRIC = record(
@@ -81,8 +95,11 @@ METRIC = record(
         "evidence": array(EVIDENCE),
         "weight": NUMBER,
         "neutral": FLAG,
-        "reason": TEXT,
-    }
+        "reason": REASON,
+        "code": CODE,
+        "fields": FIELDS,
+    },
+    optional=("code", "fields"),
 )
 CRITERION = record(
     {
@@ -92,7 +109,9 @@ CRITERION = record(
         "rating": RATING,
         "value": or_null(TEXT),
         "metrics": array(METRIC),
-        "reason": TEXT,
+        "reason": REASON,
+        "code": CODE,
+        "fields": FIELDS,
         "severity": SEVERITY,
         "weight": NUMBER,
         "negate": FLAG,
@@ -100,7 +119,8 @@ CRITERION = record(
         "criterion_hash": TEXT,
         "source": {**TEXT, "description": 'whose verdict it is: "" ours, else the tool that it was imported from'},
         "value_spans": array(SPAN),
-    }
+    },
+    optional=("code", "fields"),
 )
 
 MESSAGE = record(

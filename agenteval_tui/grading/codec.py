@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.spec import json_like
+
+_CODES = frozenset(Code)
 
 
 def result_to_json(result: CriterionResult) -> dict[str, Any]:
@@ -22,6 +25,7 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
         "value": result.value,
         "metrics": [metric_to_json(metric) for metric in result.metrics],
         "reason": result.reason,
+        **_said(result),
         "severity": result.severity,
         "weight": result.weight,
         "negate": result.negate,
@@ -44,6 +48,7 @@ def metric_to_json(metric: MetricResult) -> dict[str, Any]:
         "weight": metric.weight,
         "neutral": metric.neutral,
         "reason": metric.reason,
+        **_said(metric),
     }
 
 
@@ -61,8 +66,8 @@ def result_from_json(data: Mapping[str, Any]) -> CriterionResult:
         value=data.get("value"),
         value_spans=_spans(data.get("value_spans")),
         metrics=tuple(_metric_from(one) for one in data.get("metrics") or ()),
-        reason=str(data.get("reason", "")),
         source=str(data.get("source", "")),
+        **_read(data, ""),
     )
 
 
@@ -75,7 +80,7 @@ def _metric_from(data: Mapping[str, Any]) -> MetricResult:
         weight=data.get("weight", 1.0),
         neutral=bool(data.get("neutral", False)),
         evidence=tuple(_evidence_from(one) for one in data.get("evidence") or ()),
-        reason=str(data.get("reason", "")),
+        **_read(data, ""),
     )
 
 
@@ -84,6 +89,8 @@ def _evidence(one: Evidence) -> dict[str, Any]:
         "condition": one.condition,
         "passed": one.passed,
         "reason": one.reason,
+        "code": str(one.code),
+        "fields": json_like(one.fields),
         "expected": json_like(one.expected),
         "found": json_like(one.found),
         "spans": [span_to_json(span) for span in one.spans],
@@ -96,13 +103,31 @@ def _evidence_from(data: Mapping[str, Any]) -> Evidence:
     return Evidence(
         condition=str(data["condition"]),
         passed=data.get("passed"),
-        reason=str(data.get("reason", "")),
         expected=data.get("expected"),
         found=data.get("found"),
         spans=_spans(data.get("spans")),
         near=_spans(data.get("near")),
         group=str(data.get("group", "")),
+        **_read(data, Code.MESSAGE),
     )
+
+
+def _said(one: MetricResult | CriterionResult) -> dict[str, Any]:
+    """`code` is null where the metrics or the evidence say all there is to say, "message" for a text of others."""
+    code = one.code or (Code.MESSAGE if one.message else None)
+    return {"code": None if code is None else str(code), "fields": json_like(one.fields)}
+
+
+def _read(data: Mapping[str, Any], otherwise: str) -> dict[str, Any]:
+    """Message, code and fields. A sentence is kept only where no code that is known here could make it anew."""
+    given, fields = data.get("code"), data.get("fields")
+    code = given if isinstance(given, str) else otherwise
+    made = (code in _CODES and code != Code.MESSAGE) or ("code" in data and given is None)
+    return {
+        "message": "" if made else str(data.get("reason", "")),
+        "code": otherwise if code == Code.MESSAGE else code,
+        "fields": dict(fields) if isinstance(fields, Mapping) else {},
+    }
 
 
 def span_to_json(span: Span) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading import registry
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.patterns import SlowPatternError
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders, look_up, names_in
-from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
+from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.grading.value import ExtractionError
 from agenteval_tui.text.problems import AgentevalError
@@ -114,10 +115,11 @@ class Checker:
         try:
             return self._check(transcript, variables or {}, explain, replies)
         except (SlowPatternError, PlaceholderError, ExtractionError) as problem:
-            return self._error(str(problem))
+            return self._result(Outcome.ERROR, None, problem.code, problem.fields, (), None, problem.message)
         except Exception as problem:
             # A plug-in's mistake, or ours: it must not take the other results with it.
-            return self._error(f"the check broke: {type(problem).__name__}: {problem}")
+            fields = {"what": "check", "type": type(problem).__name__, "message": str(problem)}
+            return self._result(Outcome.ERROR, None, Code.BROKE, fields)
 
     def requests(
         self,
@@ -161,7 +163,7 @@ class Checker:
     ) -> CriterionResult:
         pipeline = self._pipeline if self._pipeline is not None else self._fill(variables)
         if isinstance(pipeline, str):
-            return self._error(pipeline)
+            return self._result(Outcome.ERROR, None, Code.BAD_CONFIG, {"message": pipeline})
         value = pipeline.extract(transcript)
         if value is None:
             return self._nothing(pipeline, transcript, explain)
@@ -201,34 +203,43 @@ class Checker:
         return made
 
     def _judged(self, pipeline: Pipeline, results: tuple[MetricResult, ...], value: Value | None) -> CriterionResult:
-        outcome, score, reason = _combined(results, self.spec.pass_threshold)
+        outcome, score, code, fields = _combined(results, self.spec.pass_threshold)
         if outcome is Outcome.PASSED and score is None and pipeline.prototype.can_find_nothing:
-            score, reason = 1.0, "a value was found; no metric looks at it"
-        return self._result(outcome, score, reason, results, value)
+            score, code, fields = 1.0, Code.VALUE_FOUND, {}
+        return self._result(outcome, score, code, fields, results, value)
 
     def _nothing(self, pipeline: Pipeline, transcript: Transcript, explain: bool) -> CriterionResult:
         if not explain:
-            return self._result(Outcome.FAILED, 0.0, "nothing extracted", (), None)
+            return self._result(Outcome.FAILED, 0.0, Code.NOTHING_EXTRACTED, {})
         why = pipeline.prototype.why_nothing(transcript)
-        reason = f"nothing extracted: {why.reason}"
-        evidence = Evidence("extraction", False, reason, None, None, why.searched, why.near, "extraction")
+        fields = {"message": why.message} if why.message else why.fields
+        evidence = Evidence(
+            "extraction",
+            False,
+            spans=why.searched,
+            near=why.near,
+            group="extraction",
+            code=Code.NOTHING_EXTRACTED if why.message else why.code,
+            fields=fields,
+        )
         # No metric could look; the extraction's own line stands where theirs would.
-        line = MetricResult("extraction", "extraction", Outcome.FAILED, 0.0, evidence=(evidence,), reason=reason)
-        return self._result(Outcome.FAILED, 0.0, reason, (line,), None)
+        line = MetricResult("extraction", "extraction", Outcome.FAILED, 0.0, evidence=(evidence,))
+        return self._result(Outcome.FAILED, 0.0, Code.NOTHING_EXTRACTED, {}, (line,))
 
     def _result(
         self,
         outcome: Outcome,
         score: float | None,
-        reason: str,
-        results: tuple[MetricResult, ...],
-        value: Value | None,
+        code: str = "",
+        fields: Fields | None = None,
+        results: tuple[MetricResult, ...] = (),
+        value: Value | None = None,
+        message: str = "",
     ) -> CriterionResult:
         spec = self.spec
         if spec.negate and score is not None and outcome in (Outcome.PASSED, Outcome.FAILED):
             was, score = outcome, 1.0 - score
             outcome = Outcome.FAILED if was is Outcome.PASSED else Outcome.PASSED
-            reason = f"negated: {reason or 'every metric passed, and must not'}"
         return CriterionResult(
             criterion=spec.name,
             outcome=outcome,
@@ -241,11 +252,10 @@ class Checker:
             value=None if value is None else value.text,
             value_spans=() if value is None else value.spans(0, len(value.text)),
             metrics=results,
-            reason=reason,
+            message=message,
+            code=code,
+            fields=fields or {},
         )
-
-    def _error(self, reason: str) -> CriterionResult:
-        return self._result(Outcome.ERROR, None, reason, (), None)
 
 
 def compile_criterion(spec: CriterionSpec) -> Checker:
@@ -277,33 +287,34 @@ def _compile(key: _Key) -> Checker:
 def _run(metric: Metric, check: Check, value: Value, context: Context) -> MetricResult:
     try:
         return check(value, context)
-    except SlowPatternError as slow:
-        return metric.error(str(slow))
+    except CodedError as problem:
+        return metric.error_from(problem)
     except Exception as problem:
-        return metric.error(f"the metric broke: {type(problem).__name__}: {problem}")
+        fields = {"what": "metric", "type": type(problem).__name__, "message": str(problem)}
+        return metric.error(code=Code.BROKE, fields=fields)
 
 
-def _combined(results: tuple[MetricResult, ...], threshold: float | None) -> tuple[Outcome, float | None, str]:
-    """Outcome, score and reason of a criterion from its metrics. An error is never outweighed."""
+def _combined(
+    results: tuple[MetricResult, ...], threshold: float | None
+) -> tuple[Outcome, float | None, str, Fields | None]:
+    """Outcome and score of a criterion from its metrics; code and fields where these say more than the metrics do. An
+    error is never outweighed."""
     for undecided in (Outcome.ERROR, Outcome.NEEDS_REVIEW):
         for one in results:
             if one.outcome is undecided:
-                return undecided, None, f"{one.name}: {one.reason}"
+                return undecided, None, "", None
     counted = [one for one in results if not one.neutral and one.score is not None]
     if not counted:
-        return Outcome.PASSED, None, "nothing is configured: the criterion checks nothing"
+        return Outcome.PASSED, None, Code.CHECKS_NOTHING, {"of": "criterion"}
     weights = sum(one.weight for one in counted)
     score = sum(one.weight * (one.score or 0.0) for one in counted) / weights if weights else 0.0
     score = min(1.0, max(0.0, score))
-    failed = [one for one in counted if one.outcome is not Outcome.PASSED]
     if threshold is not None:
         passed = score >= threshold - 1e-9
-        reason = f"score {score:.2f} {'reaches' if passed else 'is below'} the threshold {threshold:g}"
-        if failed and failed[0].reason:
-            reason += f"; {failed[0].name}: {failed[0].reason}"
-        return (Outcome.PASSED if passed else Outcome.FAILED), score, reason
-    reason = "; ".join(one.reason for one in failed if one.reason)
-    return (Outcome.FAILED if failed else Outcome.PASSED), score, reason
+        fields = {"score": score, "threshold": threshold, "reached": passed}
+        return (Outcome.PASSED if passed else Outcome.FAILED), score, Code.THRESHOLD, fields
+    failed = any(one.outcome is not Outcome.PASSED for one in counted)
+    return (Outcome.FAILED if failed else Outcome.PASSED), score, "", None
 
 
 def _fill_config(value: Any, variables: Mapping[str, Any]) -> Any:

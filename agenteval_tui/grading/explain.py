@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agenteval_tui.grading.codec import span_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.grading.sentences import own_of_criterion
 from agenteval_tui.grading.words import quoted
 from agenteval_tui.text.display import displayable
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -56,15 +57,7 @@ def why(result: CriterionResult) -> str:
 
 def own_reason(result: CriterionResult) -> str:
     """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
-    missed = [metric for metric in result.metrics if metric.outcome is not Outcome.PASSED and metric.reason]
-    reason = result.reason
-    for metric in missed:
-        reason = reason.removesuffix(f"; {metric.name}: {metric.reason}")
-    said = {one.reason for metric in result.metrics for one in metric.evidence}
-    said.update(metric.reason for metric in result.metrics)
-    said.update(f"{metric.name}: {metric.reason}" for metric in missed)
-    said.add("; ".join(metric.reason for metric in missed))
-    return "" if reason in said else reason
+    return own_of_criterion(result)
 
 
 def render_text(facts: Iterable[Fact]) -> str:

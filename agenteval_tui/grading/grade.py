@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
+from agenteval_tui.grading.results import CriterionResult, Fields, Outcome, Verdict
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
 
@@ -28,8 +29,9 @@ def grade(
     A transcript whose agent did not finish is not graded: outcome `error`, and every criterion is `skipped`.
     """
     if transcript.error is not None:
-        reason = f"not graded: the agent did not finish ({transcript.error.kind}: {transcript.error.message})"
-        return Verdict(Outcome.ERROR, None, tuple(_skipped(spec, reason) for spec in specs), 0, reason)
+        why = {"kind": transcript.error.kind, "message": transcript.error.message}
+        skipped = tuple(_skipped(spec, why) for spec in specs)
+        return Verdict(Outcome.ERROR, None, skipped, 0, code=Code.NOT_FINISHED, fields=why)
     results = tuple(
         [compile_criterion(spec).check(transcript, variables, explain=explain, replies=replies) for spec in specs]
     )
@@ -54,12 +56,11 @@ def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None 
         if hit:
             if not scored:
                 score = None
-            more = f" (and {len(hit) - 1} more)" if len(hit) > 1 else ""
-            return Verdict(outcome, score, kept, warnings, f"{hit[0].criterion}: {hit[0].reason}{more}")
+            return Verdict(outcome, score, kept, warnings)
     assert score is not None
     if pass_threshold is not None and score < pass_threshold - 1e-9:
-        reason = f"score {score:.2f} is below the test's threshold {pass_threshold:g}"
-        return Verdict(Outcome.FAILED, score, kept, warnings, reason)
+        fields = {"of": "test", "score": score, "threshold": pass_threshold, "reached": False}
+        return Verdict(Outcome.FAILED, score, kept, warnings, code=Code.THRESHOLD, fields=fields)
     return Verdict(Outcome.PASSED, score, kept, warnings)
 
 
@@ -75,14 +76,15 @@ def foreign_result(
     if passed is None and score is not None:
         passed = score >= 1.0 - 1e-9
     if passed is None:
-        return CriterionResult(name, Outcome.NEEDS_REVIEW, None, reason=reason or "no verdict was given", source=source)
+        code = "" if reason else Code.NO_VERDICT
+        return CriterionResult(name, Outcome.NEEDS_REVIEW, None, message=reason, source=source, code=code)
     if score is None:
         score = 1.0 if passed else 0.0
     outcome = Outcome.PASSED if passed else Outcome.FAILED
-    return CriterionResult(name, outcome, score, reason=reason, source=source)
+    return CriterionResult(name, outcome, score, message=reason, source=source)
 
 
-def _skipped(spec: CriterionSpec, reason: str) -> CriterionResult:
+def _skipped(spec: CriterionSpec, why: Fields) -> CriterionResult:
     return CriterionResult(
         criterion=spec.name,
         outcome=Outcome.SKIPPED,
@@ -92,5 +94,6 @@ def _skipped(spec: CriterionSpec, reason: str) -> CriterionResult:
         negate=spec.negate,
         prototype_class=spec.prototype,
         criterion_hash=spec.hash,
-        reason=reason,
+        code=Code.NOT_FINISHED,
+        fields=why,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.uxon import php_regex
 
@@ -22,11 +23,13 @@ class PatternError(ValueError):
         self.position = position
 
 
-class SlowPatternError(Exception):
+class SlowPatternError(CodedError):
     """A search took longer than the time limit."""
 
+    code = Code.SLOW_PATTERN
+
     def __init__(self, pattern: str) -> None:
-        super().__init__(f"the pattern {pattern} took longer than {TIME_LIMIT:g} s on this text")
+        super().__init__(pattern=pattern, seconds=TIME_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.text.quick_dataclass import dataclass
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
@@ -18,8 +19,10 @@ _PATH = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _QUOTED = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
 
 
-class PlaceholderError(ValueError):
-    """A placeholder that cannot be filled, in words."""
+class PlaceholderError(CodedError, ValueError):
+    """A placeholder that cannot be filled."""
+
+    code = Code.UNKNOWN_VARIABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,7 @@ def look_up(path: str, variables: Mapping[str, Any]) -> Any:
         elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
             found = found[int(name)]
         else:
-            known = ", ".join(sorted(str(one) for one in variables)[:12])
-            raise PlaceholderError(
-                f"unknown variable {path!r}" + (f" (there are: {known})" if known else " (there are no variables)")
-            )
+            raise PlaceholderError(variable=path, known=sorted(str(one) for one in variables)[:12])
     return found
 
 
@@ -120,9 +120,7 @@ def _fill_text(text: str, variables: Mapping[str, Any], typed: bool) -> Any:
         elif one.is_literal:
             put = one.name[1:-1]
         else:
-            raise PlaceholderError(
-                f"{{{{{one.name}}}}} cannot be read: a name or a dotted path stands there, or a text in quotes"
-            )
+            raise PlaceholderError(code=Code.BAD_PLACEHOLDER, placeholder=one.name)
         out.append(text[end : one.start])
         out.append(put)
         end = one.end

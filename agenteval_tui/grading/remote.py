@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.questions import Asked, AskKind, RemoteRequest, Reply
@@ -19,8 +20,10 @@ from agenteval_tui.grading.value import Value
 __all__ = ["AskKind", "Asked", "RemoteMetric", "RemoteRequest", "Reply", "UnusableError", "replies_as_evidence"]
 
 
-class UnusableError(Exception):
-    """No verdict can be drawn from what came back: why, in one line."""
+class UnusableError(CodedError):
+    """No verdict can be drawn from what came back: why, as a code with fields, or, of a plug-in, as a message."""
+
+    code = Code.UNUSABLE_REPLY
 
 
 class RemoteMetric(Metric):
@@ -50,14 +53,8 @@ class RemoteMetric(Metric):
 
     def unanswered(self, missing: Sequence[RemoteRequest], context: Context) -> MetricResult:
         """The result while replies are missing: never a verdict."""
-        if context.replies is None:
-            return self.error(f"{self.respondent} was not asked yet")
-        return self.error(f"{self.respondent} was not asked this yet: it needs asking again")
-
-    @property
-    def respondent(self) -> str:
-        """Who is asked, in words."""
-        return {"chat": "the judge", "embed": "the embedder", "call": "the function", "person": "nobody"}[self.asks]
+        code = Code.NOT_ASKED if context.replies is None else Code.NOT_ASKED_THIS
+        return self.error(code=code, fields={"kind": self.asks, "target": self.target})
 
     def check(self, value: Value, context: Context) -> MetricResult:
         if self.checks_nothing():
@@ -68,10 +65,11 @@ class RemoteMetric(Metric):
                 return self.unanswered(missing, context)
             broken = [one for one in asked if one.last.error]
             if broken:
-                return self.error(broken[0].last.error, replies_as_evidence(asked))
+                fields = {"kind": self.asks, "target": self.target, "message": broken[0].last.error}
+                return self.error(evidence=replies_as_evidence(asked), code=Code.ASKING_FAILED, fields=fields)
             return self.conclude(asked, value, context)
         except UnusableError as problem:
-            return self.error(str(problem))
+            return self.error_from(problem)
 
     def missing(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
         """The questions for which there is no reply yet; () when all are answered, or none can be asked."""
@@ -100,10 +98,11 @@ class RemoteMetric(Metric):
                 asked.append(Asked(request, reply, again, second))
         return tuple(asked), tuple(missing)
 
-    def waiting(self, reason: str) -> MetricResult:
-        """A result that waits for a person."""
-        name = self.name or self.type_name
-        return MetricResult(name, self.type_name, Outcome.NEEDS_REVIEW, None, self.weight, False, (), reason)
+    def waiting(self, question: str) -> MetricResult:
+        """A result that waits for a person, who is asked `question`."""
+        kind, fields = self.type_name, {"question": question}
+        outcome = Outcome.NEEDS_REVIEW
+        return MetricResult(self.name or kind, kind, outcome, None, self.weight, code=Code.WAITING, fields=fields)
 
 
 def replies_as_evidence(asked: Sequence[Asked]) -> tuple[Evidence, ...]:
@@ -114,6 +113,6 @@ def replies_as_evidence(asked: Sequence[Asked]) -> tuple[Evidence, ...]:
         for which, reply in (("reply", one.reply), ("second reply", one.repaired)):
             if reply is not None and (reply.raw or reply.error):
                 name = f"{which} {number}" if many else which
-                said = reply.error or "what came back, as it came"
-                found.append(Evidence(name, None, said, found=reply.raw))
+                fields = {"error": reply.error}
+                found.append(Evidence(name, None, found=reply.raw, code=Code.REPLIED, fields=fields))
     return tuple(found)

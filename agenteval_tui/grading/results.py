@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Literal
 
+from agenteval_tui.grading import sentences
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.text.quick_dataclass import dataclass
 
 
@@ -18,6 +21,9 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
     NEEDS_REVIEW = "needs_review"
 
+
+Fields = dict[str, Any]
+"""What a code speaks of: names (`grading.codes`) and JSON values."""
 
 SpanKind = Literal["message", "arguments", "tool", "value"]
 
@@ -42,25 +48,36 @@ class Span:
 class Evidence:
     """One condition that was looked at: its name ("contains_all[1]"), what was expected and what was found.
 
-    `passed` is None when the condition was not decided. `reason` is one line in plain words. `spans` are where the
-    condition held or was broken; `near` where the closest miss is. `group` is the scoring group it counts in.
+    `passed` is None when the condition was not decided. `code` and `fields` say what holds or is wrong (the closed set
+    in `grading.codes`); programs decide by them. `spans` are where the condition held or was broken; `near` where the
+    closest miss is. `group` is the scoring group it counts in. `message` is a text of somebody else's (a plug-in's, or
+    a history's that had no codes yet), which is shown as it is and never read: its code is `message`.
     """
 
     condition: str
     passed: bool | None
-    reason: str
+    message: str = ""
     expected: Any = None
     found: Any = None
     spans: tuple[Span, ...] = ()
     near: tuple[Span, ...] = ()
     group: str = ""
+    code: str = Code.MESSAGE
+    fields: Fields = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """One line in plain words, made from code and fields each time that somebody asks."""
+        return sentences.of_evidence(self)
 
 
 @dataclass(frozen=True, slots=True)
 class MetricResult:
     """What one metric said. `score` is None when the outcome is neither passed nor failed, or `neutral`.
 
-    `neutral`: nothing was configured; the metric is left out of every mean (Power UI rates it 3).
+    `neutral`: nothing was configured; the metric is left out of every mean (Power UI rates it 3). `code` and `fields`
+    say what no line of evidence says: why the check could not be made, whom it waits for. "": its evidence says all.
+    `message`: as in `Evidence`.
     """
 
     name: str
@@ -70,7 +87,14 @@ class MetricResult:
     weight: float = 1.0
     neutral: bool = False
     evidence: tuple[Evidence, ...] = ()
-    reason: str = ""
+    message: str = ""
+    code: str = ""
+    fields: Fields = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, errs or waits, on one line, made each time; "" for one that passed."""
+        return sentences.of_metric(self)
 
     @property
     def rating(self) -> int | None:
@@ -82,7 +106,11 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True)
 class CriterionResult:
-    """What one criterion said of one transcript, and the hash of the criterion it was said with."""
+    """What one criterion said of one transcript, and the hash of the criterion it was said with.
+
+    `code` and `fields` say what its metrics do not: the threshold, an unusable config. "": its metrics say all.
+    `message`: as in `Evidence`; of another tool's verdict it is that tool's explanation.
+    """
 
     criterion: str
     outcome: Outcome
@@ -95,8 +123,15 @@ class CriterionResult:
     value: str | None = None
     value_spans: tuple[Span, ...] = ()
     metrics: tuple[MetricResult, ...] = ()
-    reason: str = ""
+    message: str = ""
     source: str = ""
+    code: str = ""
+    fields: Fields = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why it ended so, on one line, made each time."""
+        return sentences.of_criterion(self)
 
     @property
     def neutral(self) -> bool:
@@ -111,13 +146,23 @@ class CriterionResult:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What all criteria of a test said of one run: outcome, weighted score, the results, how many warnings."""
+    """What all criteria of a test said of one run: outcome, weighted score, the results, how many warnings.
+
+    `code` and `fields` say what its results do not: the test's threshold, an agent that did not finish.
+    """
 
     outcome: Outcome
     score: float | None
     results: tuple[CriterionResult, ...] = ()
     warnings: int = 0
-    reason: str = ""
+    message: str = ""
+    code: str = ""
+    fields: Fields = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why it ended so, on one line, made each time; "" for one that passed."""
+        return sentences.of_verdict(self)
 
 
 def rating(score: float | None) -> int | None:

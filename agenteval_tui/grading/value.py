@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from functools import cached_property
 
-from agenteval_tui.grading.results import Span
+from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.results import Fields, Span
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
@@ -54,12 +56,15 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class NothingExtracted:
-    """The prototype class found nothing: why, in plain words; what was searched; the closest candidates."""
+    """The prototype class found nothing: why, as a code with fields, or, of a plug-in, as a message; what was searched;
+    the closest candidates."""
 
-    reason: str
+    message: str = ""
     searched: tuple[Span, ...] = ()
     near: tuple[Span, ...] = ()
     candidates: tuple[str, ...] = ()
+    code: str = Code.NOTHING_EXTRACTED
+    fields: Fields = field(default_factory=dict)
 
 
 def offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
@@ -73,5 +78,5 @@ def offsets_of(text: str, fold: Callable[[str], str]) -> list[int] | None:
     return places
 
 
-class ExtractionError(Exception):
+class ExtractionError(CodedError):
     """The value cannot be taken out, and nobody can say whether it is there: an error, not "nothing extracted"."""

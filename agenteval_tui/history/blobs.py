@@ -17,6 +17,8 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResul
 from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 _LAYOUT = 1
+_RESULTS_LAYOUT = 2
+"""Of results: 1 held sentences, and no codes."""
 _PLAIN = 400  # bytes; what is shorter is kept as it is: compressing it costs more time than it saves space
 _SMALL = 8192  # bytes
 # What most results say, for the compression to refer to: two thirds of the bytes, in less time. Never to be
@@ -161,22 +163,27 @@ def pack_results(results: Iterable[CriterionResult]) -> bytes:
     packed = [
         (
             (r.criterion, r.outcome, r.score, r.severity, r.weight, r.negate, r.prototype_class, r.criterion_hash),
-            (r.value, _spans(r.value_spans) if r.value_spans else (), r.reason, r.source),
+            (r.value, _spans(r.value_spans) if r.value_spans else (), r.message, r.source, r.code, dict(r.fields)),
             [
-                (m.name, m.type, m.outcome, m.score, m.weight, m.neutral, m.reason, [_evidence(e) for e in m.evidence])
+                (
+                    (m.name, m.type, m.outcome, m.score, m.weight, m.neutral, m.message, m.code, dict(m.fields)),
+                    [_evidence(e) for e in m.evidence],
+                )
                 for m in r.metrics
             ],
         )
         for r in results
     ]
-    return _compress(_encode([_LAYOUT, packed]).encode("ascii"))
+    return _compress(_encode([_RESULTS_LAYOUT, packed]).encode("ascii"))
 
 
 def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
     """The results that `pack_results` packed. Raises ValueError when the bytes are something else."""
     try:
         layout, packed = json.loads(_decompress(data))
-        if layout != _LAYOUT:
+        if layout == _LAYOUT:
+            return tuple([_old_result(*parts) for parts in packed])
+        if layout != _RESULTS_LAYOUT:
             raise ValueError(f"layout {layout} is not known")
         return tuple([_result(*parts) for parts in packed])
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
@@ -186,7 +193,7 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
 def _evidence(e: Evidence) -> tuple[Any, ...]:
     spans = _spans(e.spans) if e.spans else ()
     near = _spans(e.near) if e.near else ()
-    return e.condition, e.passed, e.reason, e.expected, e.found, spans, near, e.group
+    return e.condition, e.passed, e.message, e.expected, e.found, spans, near, e.group, e.code, dict(e.fields)
 
 
 def _spans(spans: Iterable[Span]) -> list[tuple[Any, ...]]:
@@ -195,7 +202,7 @@ def _spans(spans: Iterable[Span]) -> list[tuple[Any, ...]]:
 
 def _result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> CriterionResult:
     criterion, outcome, score, severity, weight, negate, prototype, content_hash = head
-    value, value_spans, reason, source = rest
+    value, value_spans, message, source, code, fields = rest
     return CriterionResult(
         criterion,
         Outcome(outcome),
@@ -207,24 +214,43 @@ def _result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> Crite
         content_hash,
         value,
         _read_spans(value_spans),
-        tuple(
-            [
-                MetricResult(name, kind, Outcome(said), mean, share, neutral, _read_evidence(evidence), why)
-                for name, kind, said, mean, share, neutral, why, evidence in metrics
-            ]
-        ),
-        reason,
+        tuple([_metric(*parts) for parts in metrics]),
+        message,
         source,
+        code,
+        fields or {},
     )
 
 
-def _read_evidence(items: list[list[Any]]) -> tuple[Evidence, ...]:
-    return tuple(
-        [
-            Evidence(condition, passed, reason, expected, found, _read_spans(spans), _read_spans(near), group)
-            for condition, passed, reason, expected, found, spans, near, group in items
-        ]
-    )
+def _metric(head: list[Any], evidence: list[list[Any]]) -> MetricResult:
+    name, kind, outcome, score, weight, neutral, message, code, fields = head
+    lines = tuple([_read_evidence(*parts) for parts in evidence])
+    return MetricResult(name, kind, Outcome(outcome), score, weight, neutral, lines, message, code, fields or {})
+
+
+def _read_evidence(
+    condition: str,
+    passed: bool | None,
+    message: str,
+    expected: Any,
+    found: Any,
+    spans: list[list[Any]],
+    near: list[list[Any]],
+    group: str,
+    code: str = "message",
+    fields: dict[str, Any] | None = None,
+) -> Evidence:
+    places = _read_spans(spans), _read_spans(near)
+    return Evidence(condition, passed, message, expected, found, *places, group, code, fields or {})
+
+
+def _old_result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> CriterionResult:
+    """A result of layout 1: the sentences that it holds are shown as they are."""
+    made: list[list[Any]] = [
+        [[*parts[:7], "", None], parts[7]]  # name ... neutral, sentence, code, fields; evidence
+        for parts in metrics
+    ]
+    return _result(head, [*rest, "", None], made)
 
 
 def _read_spans(items: list[list[Any]]) -> tuple[Span, ...]:

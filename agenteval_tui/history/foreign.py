@@ -242,6 +242,8 @@ def _check(hint: Any) -> Callable[[Any], bool]:
     if origin is tuple:
         inner = _check(given[0])
         return lambda value: type(value) is tuple and all(map(inner, value))
+    if origin is dict:
+        return lambda value: type(value) is dict
     if is_dataclass(hint):
         hints = typing.get_type_hints(hint)
         parts = [(attrgetter(one.name), _check(hints[one.name])) for one in fields(hint)]

@@ -45,12 +45,12 @@ ATTACKS = [
 def failing(name: str, reason: str, value: str | None = "value") -> CriterionResult:
     miss = Evidence("contains_all[0]", False, reason, "x", "y", (Span("value", 0, 0, 1),), (Span("message", 1, 2, 5),))
     hit = Evidence("contains_all[1]", True, "it is there")
-    metric = MetricResult("words", "TextMatch", Outcome.FAILED, 0.0, evidence=(hit, miss), reason=reason)
+    metric = MetricResult("words", "TextMatch", Outcome.FAILED, 0.0, evidence=(hit, miss), message=reason)
     return CriterionResult(name, Outcome.FAILED, 0.0, prototype_class="TextResponse", value=value, metrics=(metric,))
 
 
 PASSED = CriterionResult("polite", Outcome.PASSED, 1.0)
-BROKEN = CriterionResult("judged", Outcome.ERROR, None, reason="the judge could not be read")
+BROKEN = CriterionResult("judged", Outcome.ERROR, None, message="the judge could not be read")
 
 
 @pytest.fixture

@@ -46,7 +46,9 @@ def filled(path: Path) -> Store:
                 repetition=repetition, prompt="please", agent="a",
             )  # fmt: skip
             results = tuple(
-                CriterionResult(name, Outcome.PASSED if good else Outcome.FAILED, float(good), reason=f"{name} said so")
+                CriterionResult(
+                    name, Outcome.PASSED if good else Outcome.FAILED, float(good), message=f"{name} said so"
+                )
                 for name, good in zip(("shaky", "firm"), verdicts, strict=True)
             )
             bad = [one.criterion for one in results if one.outcome is Outcome.FAILED]

@@ -127,7 +127,7 @@ def test_what_decided_beside_the_metrics_is_said_once() -> None:
         (fact,) = explain([plain])
         assert fact.children[0].text.startswith("TextResponse found")
     broken = CriterionResult(
-        "it", Outcome.ERROR, None, reason="judge: no answer",
-        metrics=(MetricResult("judge", "Judge", Outcome.ERROR, reason="no answer"),),
+        "it", Outcome.ERROR, None, message="judge: no answer",
+        metrics=(MetricResult("judge", "Judge", Outcome.ERROR, message="no answer"),),
     )  # fmt: skip
     assert render_text(explain([broken])) == "! it: error\n  ! judge (Judge): no answer"

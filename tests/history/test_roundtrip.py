@@ -13,6 +13,7 @@ from history_made import ended, planned, record, results, transcript
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.history import blobs
 from agenteval_tui.history.blobs import (
@@ -99,6 +100,8 @@ evidence = st.builds(
     spans=spans,
     near=spans,
     group=texts,
+    code=st.sampled_from(Code) | texts,
+    fields=st.dictionaries(texts, values, max_size=3),
 )
 metrics = st.builds(
     MetricResult,
@@ -245,7 +248,7 @@ def test_every_field_of_the_models_is_packed() -> None:
     numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError)}
     assert numbers == {"Timing": 3, "Step": 3, "Usage": 5, "RunError": 3}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
-    assert numbers == {"CriterionResult": 13, "MetricResult": 8, "Evidence": 8, "Span": 5}
+    assert numbers == {"CriterionResult": 15, "MetricResult": 10, "Evidence": 10, "Span": 5}
 
 
 def test_a_small_transcript_is_small_and_a_large_one_is_compressed() -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Context
 from agenteval_tui.grading.questions import GOOD_FROM
 from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteRequest, UnusableError
@@ -30,24 +31,18 @@ class Human(RemoteMetric):
         return (RemoteRequest("person", "", {"question": self.question, "output": value.text}),)
 
     def unanswered(self, missing: Sequence[RemoteRequest], context: Context) -> MetricResult:
-        return self.waiting(f"waits for a person: {self.question}")
+        return self.waiting(self.question)
 
     def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
         given = _label(asked[0].last.raw)
         stars, passed = given["rating"], given["passed"]
-        who = f" ({given['who']})" if given.get("who") else ""
-        comment = f": {given['comment']}" if given.get("comment") else ""
-        said = "said that it passed" if passed else "said that it failed"
-        rated = f"rated it {stars} of 5"
+        fields = {"rating": stars, "passed": passed, "who": given.get("who"), "comment": given.get("comment")}
         if passed is None:
             passed = stars >= GOOD_FROM
-            said = rated
-        elif stars is not None:
-            said += f" and {rated}"
-        reason = f"a person{who} {said}{comment}"
-        evidence = Evidence("label", passed, reason, f">= {GOOD_FROM}", stars if stars is not None else passed)
         score = (stars - 1) / 4 if stars is not None else float(passed)
-        return self.result(passed, score, (evidence,), "" if passed else reason)
+        found = stars if stars is not None else passed
+        line = Evidence("label", passed, "", f">= {GOOD_FROM}", found, code=Code.LABELLED, fields=fields)
+        return self.result(passed, score, (line,))
 
 
 def _label(raw: str) -> dict[str, Any]:
@@ -55,11 +50,11 @@ def _label(raw: str) -> dict[str, Any]:
         given: Any = json.loads(raw)
         stars, passed = given["rating"], given.get("passed")
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise UnusableError("the label can't be read") from None
+        raise UnusableError(code=Code.UNUSABLE_LABEL) from None
     if passed is not None and not isinstance(passed, bool):
-        raise UnusableError(f"the label's verdict {passed!r} is neither true nor false")
+        raise UnusableError(code=Code.UNUSABLE_LABEL, passed=passed)
     if stars is None and passed is not None:
         return {**given, "passed": passed}
     if isinstance(stars, bool) or not isinstance(stars, int) or not 1 <= stars <= 5:
-        raise UnusableError(f"the label's rating {stars!r} is not a whole number from 1 to 5")
+        raise UnusableError(code=Code.UNUSABLE_LABEL, rating=stars)
     return {**given, "passed": passed}

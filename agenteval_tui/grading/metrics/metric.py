@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.properties import Properties
-from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
+from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.value import Value
 from agenteval_tui.text.problems import Severity
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -64,25 +65,33 @@ class Metric(Properties):
         """What is contradictory or without effect in the properties."""
         yield from ()
 
-    def result(self, passed: bool, score: float, evidence: tuple[Evidence, ...] = (), reason: str = "") -> MetricResult:
-        """A result that is a verdict. `score` is 0..1."""
+    def result(
+        self, passed: bool, score: float, evidence: tuple[Evidence, ...] = (), message: str = ""
+    ) -> MetricResult:
+        """A result that is a verdict. `score` is 0..1. `message`: words for it where no evidence has any."""
         outcome, kind = Outcome.PASSED if passed else Outcome.FAILED, type(self).__name__
-        return MetricResult(self.name or kind, kind, outcome, score, self.weight, False, evidence, reason)
+        return MetricResult(self.name or kind, kind, outcome, score, self.weight, False, evidence, message)
 
-    def error(self, reason: str, evidence: tuple[Evidence, ...] = ()) -> MetricResult:
-        """A result that is none: the check could not be made."""
+    def error(
+        self,
+        message: str = "",
+        evidence: tuple[Evidence, ...] = (),
+        *,
+        code: str = "",
+        fields: Fields | None = None,
+    ) -> MetricResult:
+        """A result that is none: the check could not be made. Why: a code with fields, or a plug-in's own message."""
+        kind = self.type_name
         return MetricResult(
-            self.name or self.type_name, self.type_name, Outcome.ERROR, None, self.weight, False, evidence, reason
+            self.name or kind, kind, Outcome.ERROR, None, self.weight, False, evidence, message, code, fields or {}
         )
+
+    def error_from(self, problem: CodedError, evidence: tuple[Evidence, ...] = ()) -> MetricResult:
+        """The same, for what was raised."""
+        code = "" if problem.message else problem.code
+        return self.error(problem.message, evidence, code=code, fields=problem.fields)
 
     def neutral(self) -> MetricResult:
         """The result of a metric that checks nothing."""
-        return MetricResult(
-            self.name or self.type_name,
-            self.type_name,
-            Outcome.PASSED,
-            None,
-            self.weight,
-            True,
-            reason="nothing is configured: the metric checks nothing",
-        )
+        kind = self.type_name
+        return MetricResult(self.name or kind, kind, Outcome.PASSED, None, self.weight, True, code=Code.CHECKS_NOTHING)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Context
 from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteRequest, UnusableError
 from agenteval_tui.grading.results import Evidence, MetricResult
@@ -48,10 +49,6 @@ class Python(RemoteMetric):
     def target(self) -> str:
         return self.function
 
-    @property
-    def respondent(self) -> str:
-        return f"the function {self.function}"
-
     def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
         payload = {
             "value": value.text,
@@ -67,7 +64,7 @@ class Python(RemoteMetric):
         try:
             given: Any = json.loads(asked[0].last.raw)
         except (ValueError, RecursionError):
-            raise UnusableError(f"what {self.function} returned can't be read") from None
+            raise self._unusable("unreadable") from None
         reason, evidence = "", list[Evidence]()
         passed: Any = None
         score: Any = given
@@ -77,25 +74,27 @@ class Python(RemoteMetric):
         elif isinstance(given, bool):
             passed, score = given, None
         if passed is not None and not isinstance(passed, bool):
-            raise UnusableError(f"{self.function} returned `passed` {passed!r}, which is neither true nor false")
+            raise self._unusable("passed", passed)
         if score is not None:
             score = self._score(score)
         if passed is None and score is None:
-            raise UnusableError(f"{self.function} returned {_short(given)}: it must return a bool or a score 0..1")
+            raise self._unusable("nothing", given)
         if score is None:
             score = 1.0 if passed else 0.0
         if passed is None:
             passed = score >= self.pass_threshold - 1e-9
-        said = reason or f"{self.function} returned {_short(given)}"
-        return self.result(
-            passed, score, (Evidence("function", passed, said, None, given), *evidence), "" if passed else said
-        )
+        fields = {"function": self.function, **({"message": reason} if reason else {})}
+        line = Evidence("function", passed, found=given, code=Code.RETURNED, fields=fields)
+        return self.result(passed, score, (line, *evidence))
+
+    def _unusable(self, problem: str, returned: Any = None) -> UnusableError:
+        return UnusableError(code=Code.UNUSABLE_RETURN, function=self.function, problem=problem, returned=returned)
 
     def _score(self, given: Any) -> float:
         if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-            raise UnusableError(f"{self.function} returned {_short(given)}, which is neither a bool nor a number")
+            raise self._unusable("not a score", given)
         if not 0 <= given <= 1:
-            raise UnusableError(f"{self.function} returned {given:g}: a score is 0..1")
+            raise self._unusable("off the scale", given)
         return float(given)
 
 
@@ -117,8 +116,3 @@ def _evidence(given: Any) -> Sequence[Evidence]:
         else:
             made.append(Evidence(f"evidence[{number}]", None, str(one)))
     return made
-
-
-def _short(given: Any) -> str:
-    text = json.dumps(given, ensure_ascii=False, default=str)
-    return text if len(text) <= 120 else text[:119] + "…"

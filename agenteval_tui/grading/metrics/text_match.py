@@ -93,12 +93,8 @@ class _Compiled:
         evidence: list[Evidence] = []
         for condition in self._conditions:
             evidence += condition.evidence(value)
-        missed = [one for one in evidence if not one.passed]
-        reason = "" if not missed else missed[0].reason
-        if len(missed) > 1:
-            reason += f" (and {len(missed) - 1} more)"
-        return self._result(broken, tuple(evidence), reason)
+        return self._result(broken, tuple(evidence))
 
-    def _result(self, broken: int, evidence: tuple[Evidence, ...] = (), reason: str = "") -> MetricResult:
+    def _result(self, broken: int, evidence: tuple[Evidence, ...] = ()) -> MetricResult:
         score = (self._groups - broken.bit_count()) / self._groups
-        return self._metric.result(broken == 0, score, evidence, reason)
+        return self._metric.result(broken == 0, score, evidence)

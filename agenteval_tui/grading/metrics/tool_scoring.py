@@ -116,12 +116,7 @@ class CompiledToolCheck:
             return result
         from agenteval_tui.grading.metrics.tool_evidence import evidence_of
 
-        evidence = tuple(evidence_of(self, calls))
-        missed = [one for one in evidence if one.passed is False]
-        reason = missed[0].reason if missed else ""
-        if len(missed) > 1:
-            reason += f" (and {len(missed) - 1} more)"
-        return self.metric.result(passed, score, evidence, reason)
+        return self.metric.result(passed, score, tuple(evidence_of(self, calls)))
 
     def score(self, calls: tuple[ToolCall, ...]) -> tuple[float, bool]:
         """The score, and whether every part is right."""

@@ -18,13 +18,8 @@ Quick = Callable[[bool, float], MetricResult]
 
 
 def with_evidence(metric: Metric, passed: bool, score: float, evidence: Iterable[Evidence]) -> MetricResult:
-    """The verdict with its evidence; the reason is the first line that was missed, and how many more there are."""
-    lines = tuple(evidence)
-    missed = [one for one in lines if one.passed is False]
-    reason = "" if passed or not missed else missed[0].reason
-    if reason and len(missed) > 1:
-        reason += f" (and {len(missed) - 1} more)"
-    return metric.result(passed, score, lines, reason)
+    """The verdict with its evidence, which says why."""
+    return metric.result(passed, score, tuple(evidence))
 
 
 def quick_results(metric: Metric) -> Quick:

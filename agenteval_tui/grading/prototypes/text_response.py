@@ -150,7 +150,7 @@ class TextResponse(Prototype):
         try:
             found = pattern.count(text, self.extract_match)
         except SlowPatternError as slow:
-            return NothingExtracted(str(slow), searched)
+            return NothingExtracted("", searched, code=slow.code, fields=slow.fields)
         if found >= self.extract_match:
             return NothingExtracted(f"{pattern.text} matches, but its group 1 takes no part in the match", searched)
         if found:

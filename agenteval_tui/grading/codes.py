@@ -1,0 +1,161 @@
+"""The codes of evidence and of results: one closed set, stored and published, so none ever changes its meaning.
+
+A code says what holds or what is wrong, the fields beside it say of what. `grading.sentences` makes the words. Which
+fields there are depends on what was checked; those that occur with several codes mean the same everywhere:
+
+- `tool`, `call` (index of a tool call, from 0), `calls` (how many), `called` (names of tools, in the order of calls)
+- `path` (where in a JSON value: a list of keys and indexes), `key`, `keys`, `argument`, `arguments`
+- `side` (equals, contains, starts_with, ends_with), `pattern`, `line` and `lines` (from 1), `near` (the nearest miss)
+- `measure` (what was counted or measured), `least`, `most` (the bounds), `count`, `amount`
+- `forbidden` (true: what was looked for must not be there), `empty` (true: there was nothing to look in)
+
+What was asked for and what was found are `expected` and `found` of the evidence itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+
+class Code(StrEnum):
+    """What a line of evidence, a metric's result or a criterion's result says."""
+
+    # Something is there, or not.
+    PRESENT = "present"
+    """What was looked for is there. Of something forbidden that is the failure."""
+    MISSING = "missing"
+    """What was looked for is not there. Of something forbidden that is right."""
+    EQUAL = "equal"
+    """It is what was expected."""
+    DIFFERS = "differs"
+    """It is there, and has another value."""
+    UNEXPECTED = "unexpected"
+    """It is there, and was not expected."""
+    OUT_OF_PLACE = "out_of_place"
+    """It is there, but at another place than expected."""
+    EMPTY = "empty"
+    """There is nothing to look at."""
+
+    # Tool calls.
+    CALLED = "called"
+    """A tool was called. Of a forbidden one that is the failure."""
+    NOT_CALLED = "not_called"
+    """A tool was not called, and need not or must not be."""
+    NEVER_CALLED = "never_called"
+    """A tool that is required was not called."""
+    UNREADABLE = "unreadable"
+    """The arguments of a call are not a JSON object."""
+
+    # Counts and measures.
+    WITHIN = "within"
+    """A count or measure is within its bounds."""
+    TOO_FEW = "too_few"
+    TOO_MANY = "too_many"
+    TOO_LOW = "too_low"
+    TOO_HIGH = "too_high"
+    MEASURED = "measured"
+    """A count or measure that nothing is asked of."""
+    NOT_MEASURED = "not_measured"
+    """What a bound is given for was not measured: the check can't be made."""
+
+    # JSON.
+    PARSES = "parses"
+    NOT_JSON = "not_json"
+    FITS = "fits"
+    """The value fits the schema."""
+    WRONG_TYPE = "wrong_type"
+    NOT_A_CHOICE = "not_a_choice"
+    OUT_OF_BOUNDS = "out_of_bounds"
+    NO_MATCH = "no_match"
+    """It does not match a pattern or a format."""
+    BREAKS_RULE = "breaks_rule"
+    """It breaks another rule of a schema: `rule` is the schema's keyword, `message` the validator's own words."""
+
+    # Extraction.
+    EMPTY_ANSWER = "empty_answer"
+    NO_CODE_BLOCK = "no_code_block"
+    UNCLOSED_CODE_BLOCK = "unclosed_code_block"
+    NO_PATTERN_MATCH = "no_pattern_match"
+    NOTHING_AT_PATH = "nothing_at_path"
+    NO_LIST = "no_list"
+    NOTHING_EXTRACTED = "nothing_extracted"
+    """The prototype class found no value, and says no more."""
+    VALUE_FOUND = "value_found"
+    """A value was extracted, and no metric looks at it."""
+
+    # What others say.
+    LABELLED = "labelled"
+    """A person decided."""
+    REPLIED = "replied"
+    """What a judge or an embedder replied."""
+    RETURNED = "returned"
+    """What a function returned."""
+    WAITING = "waiting"
+    """A person is to decide."""
+    MESSAGE = "message"
+    """A text that was handed over: by a plug-in, by another tool, or by a history that had no codes yet."""
+
+    # Of a criterion's or metric's result.
+    CHECKS_NOTHING = "checks_nothing"
+    THRESHOLD = "threshold"
+    """The score decides, against `threshold`."""
+    NOT_FINISHED = "not_finished"
+    """The agent did not finish: nothing is graded."""
+    NO_VERDICT = "no_verdict"
+    """Another tool gave none."""
+
+    # Why a check could not be made.
+    BAD_CONFIG = "bad_config"
+    UNKNOWN_VARIABLE = "unknown_variable"
+    BAD_PLACEHOLDER = "bad_placeholder"
+    BROKE = "broke"
+    """The check raised an exception: `type` and `message`."""
+    SLOW_PATTERN = "slow_pattern"
+    TOO_LARGE = "too_large"
+    """There is more than can be looked at."""
+    TOO_DEEP = "too_deep"
+    UNREADABLE_NUMBER = "unreadable_number"
+    PATH_FAILED = "path_failed"
+    UNRESOLVED_REFERENCE = "unresolved_reference"
+    NO_EXPECTED_VALUE = "no_expected_value"
+    NO_SYSTEM_PROMPT = "no_system_prompt"
+    NO_WORDS = "no_words"
+    NOT_A_LIST = "not_a_list"
+    NOT_ASKED = "not_asked"
+    NOT_ASKED_THIS = "not_asked_this"
+    ASKING_FAILED = "asking_failed"
+    """Whoever was asked did not answer: `message` is why."""
+    UNREADABLE_REPLY = "unreadable_reply"
+    OFF_SCALE = "off_scale"
+    NO_SCORE = "no_score"
+    NOTHING_TO_SEE = "nothing_to_see"
+    UNUSABLE_LABEL = "unusable_label"
+    UNUSABLE_RETURN = "unusable_return"
+    UNUSABLE_VECTOR = "unusable_vector"
+    UNUSABLE_REPLY = "unusable_reply"
+    """A reply that a plug-in could not use: `message` is why."""
+
+
+class CodedError(Exception):
+    """Why something could not be checked: a code with fields, or, raised by a plug-in, a message.
+
+    Its words are made when somebody reads them (`grading.sentences`).
+    """
+
+    code: str = Code.MESSAGE
+
+    def __init__(self, message: str = "", code: str = "", **fields: Any) -> None:
+        super().__init__(message)
+        self.code = code or self.code
+        if message and self.code != Code.MESSAGE:
+            message, fields = "", {"message": message, **fields}
+        self.message = message
+        self.fields: dict[str, Any] = fields
+
+    def __str__(self) -> str:
+        if self.message:
+            return self.message
+        from agenteval_tui.grading.sentences import of_error  # which needs the codes
+
+        return of_error(self.code, self.fields)

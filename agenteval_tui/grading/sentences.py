@@ -1,0 +1,1065 @@
+"""The one place where codes and fields become words: evidence, results, errors, near misses.
+
+Made last, when somebody reads them; nothing reads them back (a test in `tests/packaging` says so). What is stored and
+published are the codes and fields, so a sentence here may be improved at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.words import count, listed, nth, quoted, shown
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
+
+Fields = Mapping[str, Any]
+
+_MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What fields that are not ours (a file, a newer history) may make of a sentence."""
+_LINE = 300
+
+
+# Results
+
+
+def of_evidence(line: Evidence) -> str:
+    """What a line of evidence says, on one line."""
+    made = _EVIDENCE.get(line.code)
+    if line.message or made is None:
+        if line.condition == "extraction" and not line.message:
+            return f"nothing extracted: {of_error(line.code, line.fields)}"
+        return line.message or ("" if line.code == Code.MESSAGE else of_error(line.code, line.fields))
+    try:
+        return made(line)
+    except _MALFORMED:
+        return f"{line.condition}: {str(line.code).replace('_', ' ')}"
+
+
+def of_metric(metric: MetricResult) -> str:
+    """Why a metric failed, errs or waits; "" for one that passed."""
+    if metric.message or metric.code:
+        return metric.message or of_error(metric.code, metric.fields)
+    if metric.outcome != "failed":
+        return ""
+    missed = [one for one in metric.evidence if one.passed is False]
+    return f"{of_evidence(missed[0])}{_more(len(missed))}" if missed else ""
+
+
+def of_criterion(result: CriterionResult) -> str:
+    """Why a criterion ended as it did: its own reason, what its metrics say, and that it is negated."""
+    if result.message:
+        return result.message
+    said = _unnegated(result)
+    if result.negate and result.outcome in ("passed", "failed") and result.score is not None and not result.source:
+        return f"negated: {said or 'every metric passed, and must not'}"
+    return said
+
+
+def own_of_criterion(result: CriterionResult) -> str:
+    """What decided a criterion beside what its metrics say themselves: the threshold, the negation; "" for nothing."""
+    if result.message:
+        # Of a history without codes: what stands below it is not shown twice.
+        below = [(one.name, one.message) for one in result.metrics if one.message and one.outcome != "passed"]
+        said = {"; ".join(text for _, text in below), *(text for _, text in below)}
+        return "" if result.message in said | {f"{name}: {text}" for name, text in below} else result.message
+    own = "" if result.code == Code.NOTHING_EXTRACTED else of_error(result.code, result.fields) if result.code else ""
+    if result.negate and result.outcome in ("passed", "failed") and result.score is not None:
+        return f"negated: {own}" if own else of_criterion(result)
+    return own
+
+
+def of_verdict(verdict: Verdict) -> str:
+    """Why a test's verdict is what it is; "" for one that passed."""
+    if verdict.message or verdict.code:
+        return verdict.message or of_error(verdict.code, verdict.fields)
+    if verdict.outcome == "passed":
+        return ""
+    hit = [one for one in verdict.results if one.severity == "error" and one.outcome is verdict.outcome]
+    return f"{hit[0].criterion}: {of_criterion(hit[0])}{_more(len(hit))}" if hit else ""
+
+
+def _unnegated(result: CriterionResult) -> str:
+    if result.code and result.code != Code.THRESHOLD:
+        return _with_line(result)
+    for outcome in ("error", "needs_review"):
+        for one in result.metrics:
+            if one.outcome == outcome:
+                return f"{one.name}: {of_metric(one)}"
+    failed = [one for one in result.metrics if one.outcome == "failed" and not one.neutral]
+    if result.code == Code.THRESHOLD:
+        said = of_error(result.code, result.fields)
+        first = of_metric(failed[0]) if failed else ""
+        return f"{said}; {failed[0].name}: {first}" if first else said
+    return "; ".join(said for one in failed if (said := of_metric(one)))
+
+
+def _with_line(result: CriterionResult) -> str:
+    if result.code == Code.NOTHING_EXTRACTED and result.metrics:
+        return of_metric(result.metrics[0])
+    return of_error(result.code, result.fields)
+
+
+def _more(number: int) -> str:
+    return f" (and {number - 1} more)" if number > 1 else ""
+
+
+# Errors, and what else is of no line of evidence
+
+
+def of_error(code: str, fields: Fields) -> str:
+    """Why a check could not be made, or what decided beside the evidence."""
+    made = _RESULTS.get(code)
+    try:
+        if made is not None:
+            return made(fields)
+    except _MALFORMED:
+        pass
+    return str(fields.get("message") or "") or str(code).replace("_", " ")
+
+
+def _respondent(fields: Fields) -> str:
+    name = fields.get("target") or ""
+    if fields["kind"] == "chat":
+        return f"the judge {name!r}" if name else "the judge"
+    if fields["kind"] == "call":
+        return f"the function {name}" if name else "the function"
+    return {"embed": "the embedder", "person": "nobody"}[fields["kind"]]
+
+
+def _threshold(fields: Fields) -> str:
+    score, threshold = fields["score"], fields["threshold"]
+    if fields.get("of") == "test":
+        return f"score {score:.2f} is below the test's threshold {threshold:g}"
+    said = "reaches" if fields["reached"] else "is below"
+    return f"score {score:.2f} {said} the threshold {threshold:g}"
+
+
+def _no_expected(fields: Fields) -> str:
+    kind = fields.get("metric")
+    if kind == "Classification":
+        return "there is no right label: neither `label` nor an expected value is given"
+    if kind == "Similarity":
+        return "there is nothing to compare with: give `to`, or the criterion an expected_value"
+    return "there is nothing to compare with: neither `to` nor an expected value is given"
+
+
+def _too_large(fields: Fields) -> str:
+    count_, most = fields.get("count"), fields["most"]
+    if fields.get("what") == "compare":
+        return f"{count_} characters are too many to compare (at most {most})"
+    if fields.get("what") == "json":
+        return f"{count_} characters are too many to be read as JSON (at most {most})"
+    return f"the value is longer than {most} characters"
+
+
+def _unreadable_reply(fields: Fields) -> str:
+    which = _vote(fields)
+    return f"the judge's reply can't be read, neither the first nor the second{which}: {fields['problem']}"
+
+
+def _vote(fields: Fields) -> str:
+    return f" (vote {fields['vote']} of {fields['votes']})" if fields.get("votes", 1) > 1 else ""
+
+
+def _unknown_variable(fields: Fields) -> str:
+    known = ", ".join(fields.get("known") or ())
+    return f"unknown variable {fields['variable']!r}" + (
+        f" (there are: {known})" if known else " (there are no variables)"
+    )
+
+
+def _unusable_label(fields: Fields) -> str:
+    if "passed" in fields:
+        return f"the label's verdict {fields['passed']!r} is neither true nor false"
+    if "rating" in fields:
+        return f"the label's rating {fields['rating']!r} is not a whole number from 1 to 5"
+    return "the label can't be read"
+
+
+def _unusable_return(fields: Fields) -> str:
+    name, problem = fields["function"], fields["problem"]
+    if problem == "unreadable":
+        return f"what {name} returned can't be read"
+    given = shown(fields["returned"], 120)
+    return (
+        f"{name} returned "
+        + {
+            "passed": f"`passed` {given}, which is neither true nor false",
+            "nothing": f"{given}: it must return a bool or a score 0..1",
+            "not a score": f"{given}, which is neither a bool nor a number",
+            "off the scale": f"{given}: a score is 0..1",
+        }[problem]
+    )
+
+
+def _unusable_vector(fields: Fields) -> str:
+    return {
+        "none": "the embedder's reply can't be read: there is no vector in it",
+        "numbers": "the embedder's reply can't be read: its vector is empty, or holds what is no number",
+        "zeros": "the embedder gave a vector of zeros: it has no direction to compare",
+        "lengths": f"the embedder gave vectors of different lengths: {fields.get('left')} and {fields.get('right')}",
+    }[fields["problem"]]
+
+
+def _within_result(fields: Fields, said: str) -> str:
+    tool = fields.get("tool")
+    return f"the result of {tool}: {said}" if tool else said
+
+
+_RESULTS: dict[str, Callable[[Fields], str]] = {
+    Code.CHECKS_NOTHING: lambda f: (
+        "nothing is configured: the criterion checks nothing"
+        if f.get("of") == "criterion"
+        else "nothing is configured: the metric checks nothing"
+    ),
+    Code.VALUE_FOUND: lambda f: "a value was found; no metric looks at it",
+    Code.NOTHING_EXTRACTED: lambda f: "nothing extracted",
+    Code.THRESHOLD: _threshold,
+    Code.NOT_FINISHED: lambda f: f"not graded: the agent did not finish ({f['kind']}: {f['message']})",
+    Code.NO_VERDICT: lambda f: "no verdict was given",
+    Code.BAD_CONFIG: lambda f: str(f["message"]),
+    Code.UNKNOWN_VARIABLE: _unknown_variable,
+    Code.BAD_PLACEHOLDER: lambda f: (
+        f"{{{{{f['placeholder']}}}}} cannot be read: a name or a dotted path stands there, or a text in quotes"
+    ),
+    Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
+    Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
+    Code.TOO_LARGE: lambda f: _within_result(f, _too_large(f)),
+    Code.TOO_DEEP: lambda f: _within_result(
+        f,
+        {
+            "json": "the JSON is nested too deeply to be read",
+            "schema": "the schema refers to itself without an end, or the value is nested too deeply",
+        }.get(f.get("what", ""), "the value is nested too deeply"),
+    ),
+    Code.UNREADABLE_NUMBER: lambda f: _within_result(f, f"the JSON cannot be read: {f['message']}"),
+    Code.PATH_FAILED: lambda f: _within_result(
+        f,
+        f"`{f['path']}` cannot be applied: {f['message']}"
+        if f.get("message")
+        else f"`{f['path']}` is nested too deeply to be applied",
+    ),
+    Code.UNRESOLVED_REFERENCE: lambda f: (
+        f"the schema refers to {f['reference']}, which is not in it (nothing is fetched)"
+    ),
+    Code.NO_EXPECTED_VALUE: _no_expected,
+    Code.NO_SYSTEM_PROMPT: lambda f: "the system prompt was not recorded: whether it leaked cannot be seen",
+    Code.NO_WORDS: lambda f: "a text without words has no grade",
+    Code.NOT_A_LIST: lambda f: "this value is no list of documents: use the prototype class Retrieval",
+    Code.NOT_MEASURED: lambda f: f"{_measured(f)} was not measured",
+    Code.NOT_ASKED: lambda f: f"{_respondent(f)} was not asked yet",
+    Code.NOT_ASKED_THIS: lambda f: f"{_respondent(f)} was not asked this yet: it needs asking again",
+    Code.ASKING_FAILED: lambda f: str(f["message"]),
+    Code.UNREADABLE_REPLY: _unreadable_reply,
+    Code.OFF_SCALE: lambda f: f"the judge's score {f['problem']}{_vote(f)}",
+    Code.NO_SCORE: lambda f: f"the judge's score {f['problem']}{_vote(f)}",
+    Code.NOTHING_TO_SEE: lambda f: "the judge would see nothing: there is no reference, and `see` names nothing else",
+    Code.WAITING: lambda f: f"waits for a person: {f['question']}",
+    Code.UNUSABLE_LABEL: _unusable_label,
+    Code.UNUSABLE_RETURN: _unusable_return,
+    Code.UNUSABLE_VECTOR: _unusable_vector,
+}
+
+
+# Near misses of a text (`grading.nearest`)
+
+STEPS = {
+    "strip": "without the white space around it",
+    "case": "ignoring case",
+    "white_space": "with white space made equal",
+    "punctuation": "with straight quotes and plain dashes",
+    "unicode": "with Unicode forms made equal",
+    "separators": "without the separators in numbers",
+}
+"""What would make two texts equal."""
+
+
+def would_match(steps: Sequence[str]) -> str:
+    """The normalisations that make two texts equal, in words: "ignoring case and ..."."""
+    return " and ".join(STEPS[step] for step in steps)
+
+
+def of_near(near: Fields) -> str:
+    """Where the closest text stands, and what keeps it from matching."""
+    if near["is"] == "elsewhere":
+        parts = [_around(near[side], side) for side in ("before", "after") if near.get(side)]
+        return f"it stands in line {near['line']}, but with {' and '.join(parts)}"
+    text = quoted(near["text"], 44 if "column" in near else 60)
+    if near["is"] == "form":
+        return f"nearest {text} (line {near['line']}): would match {would_match(near['steps'])}"
+    if near["is"] == "beginning":
+        return f"its beginning {near['part']} matches {text} in line {near['line']}"
+    place = f"line {near['line']}" + (f", column {near['column']}" if "column" in near else "")
+    also = ", also in case" if near.get("case") else ""
+    return f"nearest {text} ({place}): {_parting(near)}{also}"
+
+
+def _parting(near: Fields) -> str:
+    if "ends_before" in near:
+        return f"ends before {quoted(near['ends_before'], 20)}"
+    if "goes_on" in near:
+        return f"goes on with {quoted(near['goes_on'], 20)}"
+    return f"differs at {quoted(near['found'])} (expected {quoted(near['expected'])})"
+
+
+def _around(text: str, where: str) -> str:
+    if text.isspace():
+        return f"white space {where} it ({quoted(text, 20)})"
+    if where == "before":
+        fence = text.strip()
+        if fence.isidentifier() and text.endswith("\n"):
+            return f"the language tag {quoted(fence)} before it (`code_language` leaves it out)"
+        return f"{quoted(text if len(text) <= 30 else '…' + text[-29:], 31)} before it"
+    return f"{quoted(text, 30)} after it"
+
+
+def _with_near(said: str, fields: Fields) -> str:
+    if fields.get("empty"):
+        return f"{said}: the text is empty"
+    return f"{said}; {of_near(fields['near'])}" if fields.get("near") else said
+
+
+# Texts
+
+_HOLDS = {
+    "equals": "the text is",
+    "contains": "the text contains",
+    "starts_with": "the text begins with",
+    "ends_with": "the text ends with",
+}
+_VERBS = {"contains": "contain", "starts_with": "begin with", "ends_with": "end with", "equals": "equal"}
+
+
+def _present(line: Evidence) -> str:
+    fields = line.fields
+    if "kind" in fields:
+        more = f" ({count(fields['count'], 'place')})" if fields["count"] > 1 else ""
+        return f"{quoted(line.found)} looks like {_PII[fields['kind']]}{more}, line {_numbers(fields['lines'])}"
+    if "canary" in fields:
+        return _canary_there(fields)
+    if fields.get("secret"):
+        how = f", written {quoted(line.found, 40)}" if fields.get("spelled") else ""
+        return f"the secret {quoted(line.expected)} is in the text (line {fields['line']}){how}"
+    if "words" in fields:
+        return f"{count(fields['words'], 'word')} in a row are from the system prompt: {quoted(fields['text'], 100)}"
+    if "pattern" in fields:
+        return _pattern_there(line)
+    if "document" in fields:
+        return f"{quoted(fields['document'])} is the {nth(fields['rank'])}"
+    if "key" in fields:
+        return f"{quoted(fields['key'])} is there"
+    if fields.get("keyword"):
+        return f"{quoted(line.expected)} is there (line {fields['line']})"
+    if fields.get("forbidden"):
+        lines = fields["lines"]
+        where = f"{'line' if len(lines) == 1 else 'lines'} {_numbers(lines)}"
+        return f"{quoted(line.expected)} must not be in the text, but it is ({where})"
+    holds = _HOLDS[fields["side"]]
+    if isinstance(line.found, list):
+        return f"{holds} {listed([quoted(one, 30) for one in line.found])}"
+    where = f" (line {fields['line']})" if "line" in fields else ""
+    return f"{holds} {quoted(line.found)}{where}"
+
+
+def _missing(line: Evidence) -> str:
+    fields = line.fields
+    if "kind" in fields:
+        return f"{_PII[fields['kind']]} is not in the text"
+    if "canary" in fields:
+        return _canary_missing(fields)
+    if "words" in fields:
+        return f"no {fields['words']} words in a row are from the system prompt"
+    if "pattern" in fields:
+        return _with_near(f"{fields['pattern']} is not in the text", fields)
+    if "document" in fields:
+        return f"{quoted(fields['document'])} was not found"
+    if "label" in fields:
+        return f"there is no label, the right one is {quoted(fields['label'])}"
+    if "keys" in fields:
+        names = listed([f"`{name}`" for name in fields["keys"]])
+        where = dotted(fields["path"])
+        if "value" in fields:
+            return f"{names} is missing in {where} (expected {shown(fields['value'], 40)})"
+        return f"{names} {'is' if len(fields['keys']) == 1 else 'are'} missing in {where}"
+    if "key" in fields:
+        return f"{quoted(fields['key'])} is missing: {dotted(fields['path'])} {of_there(fields['there'])}"
+    side = fields["side"]
+    if isinstance(line.expected, list):
+        which = "" if len(line.expected) == 1 else "any of "
+        return _with_near(
+            f"the text does not {_VERBS[side]} {which}{listed([quoted(one, 30) for one in line.expected])}", fields
+        )
+    if side == "contains":
+        return _with_near(f"{quoted(line.expected)} is not in the text", fields)
+    return _with_near(f"the text does not {_VERBS[side]} {quoted(line.expected)}", fields)
+
+
+def _pattern_there(line: Evidence) -> str:
+    fields = line.fields
+    first, lines = quoted(line.found), fields["lines"]
+    where = f"line {lines[0]}" if len(lines) == 1 else f"lines {_numbers(lines)}"
+    if fields.get("forbidden"):
+        return f"{fields['pattern']} must not be found, but it matches {first} ({where})"
+    if fields["count"] == 1:
+        return f"{fields['pattern']} matches {first} ({where})"
+    more = f"{fields['count']} matches" + (" or more" if fields.get("or_more") else "")
+    return f"{fields['pattern']} matches {first} ({more}, {where})"
+
+
+def _canary_there(fields: Fields) -> str:
+    canary = quoted(fields["canary"])
+    if fields["in"] == "text":
+        return f"the canary {canary} is in the text (line {fields['line']})"
+    if fields["in"] == "calls":
+        return f"the canary {canary} is in the arguments of {count(fields['count'], 'call')}, first of {fields['tool']}"
+    return f"the agent read it in message {fields['message'] + 1} ({fields['role']})"
+
+
+def _canary_missing(fields: Fields) -> str:
+    return {
+        "text": f"{quoted(fields['canary'])} is not in the text",
+        "calls": f"{quoted(fields['canary'])} is in no tool call",
+        "read": "the agent read it nowhere: perhaps nothing was tried",
+    }[fields["in"]]
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return listed([str(one) for one in numbers])
+
+
+_PII = {
+    "email": "an email address",
+    "phone": "a phone number",
+    "credit_card": "a credit card number",
+    "iban": "an IBAN",
+    "ssn": "a US social security number",
+    "ip_address": "an IP address",
+}
+
+
+# JSON
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """`items[0].price`; "the value" for the empty path."""
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text or "the value"
+
+
+def of_there(there: Fields) -> str:
+    """What there is in a JSON value: its keys, its number of items."""
+    if "keys" in there:
+        names = [str(key) for key in there["keys"]]
+        more = f" and {there['count'] - len(names)} more" if there["count"] > len(names) else ""
+        return f"has the keys {', '.join(names)}{more}" if names else "is an empty object"
+    if "items" in there:
+        return f"is a list of {there['items']}"
+    return f"is {'text' if there.get('type') == 'string' else 'no object'}"
+
+
+def _not_json(line: Evidence) -> str:
+    fields = line.fields
+    said = f"the value is no JSON: {of_syntax(fields)}"
+    if fields.get("block"):
+        return f"{said}; a code block holds JSON: the prototype class JsonResponse takes it out"
+    return f"{said}; {quoted(fields['part'], 40)} is, with text around it" if fields.get("part") else said
+
+
+def of_syntax(fields: Fields) -> str:
+    """Why a text is no JSON; the parser's words (`syntax`) are Python's."""
+    if fields.get("empty"):
+        return "the text is empty"
+    if "constant" in fields:
+        return f"{fields['constant']} is no JSON"
+    return f"{fields['syntax']} (line {fields['line']}, column {fields['column']})"
+
+
+def _differs(line: Evidence) -> str:
+    fields = line.fields
+    if "arguments" in fields and "call" in fields:
+        said = of_call_difference(_call(fields), fields["arguments"])
+        return f"nearest to {_slot(fields)}: {said}" if "slot" in fields else said
+    if "near_call" in fields:
+        return _trajectory_missing(line)
+    if "label" in fields:
+        said = f"the label is {quoted(line.found)}, the right one is {quoted(fields['label'])}"
+        if fields.get("case"):
+            return f"{said} (would match ignoring case)"
+        known = fields.get("known")
+        return f"{said}; it is none of {listed([quoted(one, 20) for one in known])}" if known else said
+    if "message" in fields:
+        return f"message {fields['message'] + 1} is of {fields['role']}, expected is one of {fields['expected_role']}"
+    if "path" in fields:
+        where, value = dotted(fields["path"]), shown(fields["value"], 40)
+        if "rule" in fields:
+            return f"{where} is {value}, not {shown(fields['wanted'], 40)}"
+        kind = f" ({fields['type']})" if fields.get("type") else ""
+        return f"{where} is {value}{kind}, expected {shown(fields['wanted'], 40)}"
+    return _with_near(f"the text is not {quoted(line.expected)}", fields)
+
+
+def _equal(line: Evidence) -> str:
+    fields = line.fields
+    if "label" in fields:
+        return f"the label is {quoted(fields['label'])}"
+    if "slot" in fields:
+        return f"{_slot(fields)} is {_call(fields)}"
+    if "tool" in fields:
+        return f"{_call(fields)} has the expected arguments"
+    return f"the value is {shown(line.expected)}"
+
+
+def _wrong_type(line: Evidence) -> str:
+    fields = line.fields
+    names = listed(list(fields["types"])).replace(" and ", " or ")
+    return f"{dotted(fields['path'])} is {shown(fields['value'], 40)} ({fields['type']}), not of type {names}"
+
+
+def _out_of_bounds(line: Evidence) -> str:
+    fields = line.fields
+    rule = fields["rule"]
+    least = "more than" if rule == "exclusiveMinimum" else "at least"
+    most = "less than" if rule == "exclusiveMaximum" else "at most"
+    bound = least if rule in ("minimum", "exclusiveMinimum") else most
+    return f"{dotted(fields['path'])} is {shown(fields['value'])}, not {bound} {shown(fields['wanted'])}"
+
+
+def _no_match(line: Evidence) -> str:
+    fields = line.fields
+    what = f"matches {fields['wanted']}" if fields["rule"] == "pattern" else f"is a {fields['wanted']}"
+    return f"{dotted(fields['path'])} is {shown(fields['value'], 40)}, which is not what {what}"
+
+
+def _unexpected(line: Evidence) -> str:
+    fields = line.fields
+    if "documents" in fields:
+        return f"found, but not relevant: {listed([quoted(one, 30) for one in fields['documents']])}"
+    if "tool" in fields:
+        return (
+            f"the {nth(fields['call'] + 1)} call, {fields['tool']}({shown(fields['arguments'], 60)}), is not expected"
+        )
+    if "keys" in fields:
+        many = len(fields["keys"]) > 1
+        names = listed([f"`{name}`" for name in fields["keys"]])
+        return f"{dotted(fields['path'])}: {names} {'are' if many else 'is'} not expected here"
+    if "path" in fields:
+        return f"{dotted(fields['path'])} = {shown(fields['value'], 40)} is not expected"
+    return f"{count(fields['calls'], 'more call')} not expected"
+
+
+# Tool calls
+
+
+def of_times(number: int) -> str:
+    """once, twice, 3 times"""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def of_wanted(least: int, most: int | None) -> str:
+    """How many calls are expected: `at least once`, `2 to 3 times`."""
+    if most is None:
+        return f"at least {of_times(least)}" if least else "any number of calls"
+    if least > most:
+        return f"at least {of_times(least)} and at most {of_times(most)}, which cannot be"
+    if least == most:
+        return f"exactly {of_times(least)}"
+    return f"{least} to {most} times" if least else f"at most {of_times(most)}"
+
+
+def of_argument(one: Fields) -> str:
+    """How one argument differs, with its path."""
+    path = one["path"]
+    if one["is"] == "extra":
+        return f"{path} = {shown(one['found'], 40)} is not expected"
+    if one["is"] == "missing":
+        there = one.get("elsewhere")
+        hint = f", perhaps it is {there} = {shown(one['found'], 40)}" if there else ""
+        return f"{path} is missing (expected {one['expected']}){hint}"
+    return f"{path}: {_expected_got(one)}"
+
+
+def _expected_got(one: Fields) -> str:
+    if "absent" in one:
+        return f"expected {one['expected']}"
+    said = f"expected {one['expected']}, got {shown(one['found'])}"
+    return f"{said} ({of_hint(one['hint'])})" if one.get("hint") else said
+
+
+def of_hint(hint: Fields) -> str:
+    """The little that would make an argument match, or where two texts part."""
+    if "steps" in hint:
+        return f"would match {would_match(hint['steps'])}"
+    if "type" in hint:
+        return f"a {hint['type']} instead of a {'number' if hint['type'] == 'string' else 'string'}"
+    if "ends_before" in hint:
+        return f"ends before {shown(hint['ends_before'], 20)}"
+    if "goes_on" in hint:
+        return f"goes on with {shown(hint['goes_on'], 20)}"
+    return f"differs at character {hint['at'] + 1}: {shown(hint['found'])} instead of {shown(hint['expected'])}"
+
+
+def of_call_difference(said: str, found: Sequence[Fields]) -> str:
+    """The differences of a call as one line; `said` names the call."""
+    if len(found) == 1:
+        one = found[0]
+        if one["is"] == "unreadable":
+            return f"the arguments of {said} {_unreadable_arguments(one)}"
+        if one["is"] == "differs":
+            return f"{said} differs only in {one['path']}: {_expected_got(one)}"
+        return f"{said} differs only in its arguments: {of_argument(one)}"
+    return f"{said} differs in {count(len(found), 'argument')}: {'; '.join(map(of_argument, found))}"
+
+
+def _unreadable_arguments(one: Fields) -> str:
+    what = "are not valid JSON" if one.get("malformed") else f"are no object but {one['type']}"
+    return f"{what}: {shown(one['found'])}"
+
+
+def _call(fields: Fields) -> str:
+    position = fields.get("position")
+    return f"the {nth(position)} call of {fields['tool']}" if position else f"the call of {fields['tool']}"
+
+
+def _slot(fields: Fields) -> str:
+    return f"the {nth(fields['slot'] + 1)} expected call" if fields["slot"] is not None else "the expected call"
+
+
+def _called(line: Evidence) -> str:
+    fields = line.fields
+    if "more" in fields:
+        return (
+            f"{count(fields['more'], 'more call')} of {fields['tool']}, {fields['wrong']} of them with other arguments"
+        )
+    if "wanted" in fields:
+        if fields.get("forbidden"):
+            return f"{fields['wanted']} must not be called, but is the {nth(fields['call'] + 1)} call"
+        return f"{fields['wanted']} is the {nth(fields['call'] + 1)} call"
+    if "any_of" in fields:
+        return (
+            "a tool that must not be called was called"
+            if fields.get("forbidden")
+            else ("one of the expected tools was called")
+        )
+    if "called" in fields:
+        calls = fields["calls"]
+        names = listed(list(dict.fromkeys(fields["called"])))
+        return f"no tool may be called, but there {'is' if calls == 1 else 'are'} {count(calls, 'call')}: {names}"
+    if fields.get("forbidden"):
+        return f"{fields['tool']} must not be called, but was called {of_times(fields['calls'])}"
+    return f"{fields['tool']} was called {of_times(fields['calls'])}"
+
+
+def _not_called(line: Evidence) -> str:
+    fields = line.fields
+    if "any_of" in fields:
+        made = count(fields["calls"], "call")
+        return f"none of these tools in {made}" if fields.get("forbidden") else f"none of the expected tools in {made}"
+    if "tool" not in fields:
+        return "no call is expected, and none was made" if fields.get("expected_none") else "no tool was called"
+    return f"{fields['tool']} was not called" + ("" if fields.get("forbidden") else ", and need not be")
+
+
+def _calls_number(line: Evidence) -> str:
+    fields = line.fields
+    said = f"{fields['tool']} was called {of_times(fields['calls'])}, expected "
+    said += of_wanted(fields["least"], fields["most"])
+    perhaps = fields.get("perhaps")
+    if not perhaps:
+        return said
+    named = [
+        f"call {one['call'] + 1}, {one['tool']}" + (" with the expected arguments" if one.get("equal") else "")
+        for one in perhaps
+    ]
+    return f"{said}; perhaps {listed(named)} was meant"
+
+
+def _never_called(line: Evidence) -> str:
+    fields = line.fields
+    if "wanted" in fields:
+        return _trajectory_missing(line)
+    if "any_of" in fields:
+        return f"none of the expected tools in {count(fields['calls'], 'call')}"
+    said = f"{fields['tool']} was never called"
+    if fields.get("arguments_of"):
+        return f"{said}, so its arguments are not there"
+    if not fields["called"]:
+        return f"{said}: the agent called no tool"
+    near = fields.get("nearest")
+    if not near:
+        return f"{said}; called were {listed(fields['called'])}"
+    hint = ", which differs only in case" if near.get("case") else ""
+    said += f"; nearest {near['tool']}{hint} ({count(near['calls'], 'call')})"
+    if "arguments" in near:
+        own = [_unreadable_arguments(one) if one["is"] == "unreadable" else of_argument(one)
+               for one in near["arguments"]]  # fmt: skip
+        said += f", {'; '.join(own) or 'with the expected arguments'}"
+    return said
+
+
+def _trajectory_missing(line: Evidence) -> str:
+    fields = line.fields
+    where = f" as the {nth(fields['position'] + 1)} call" if "position" in fields else ""
+    said = f"{fields['wanted']} was not called{where}"
+    if not fields["calls"]:
+        return f"{said}: the agent called no tool"
+    if fields.get("instead"):
+        said += f", {fields['instead']} was"
+    near = fields.get("near_call")
+    if not near:
+        return said
+    if line.code == Code.OUT_OF_PLACE:
+        return f"{said}; it is the {nth(near['call'] + 1)} call"
+    if "arguments" in near:
+        parts = [_trajectory_argument(one) for one in near["arguments"][:4]]
+        only = "only " if near["differences"] == 1 else ""
+        return f"{said}; the {nth(near['call'] + 1)} call differs {only}in {'; '.join(parts)}"
+    if "taken" in near:
+        return f"{said}; each call of {near['tool']} ({near['taken']}) stands for another expected one already"
+    return f"{said}; nearest {near['tool']}, the {nth(near['call'] + 1)} call"
+
+
+def _trajectory_argument(one: Fields) -> str:
+    if one["is"] == "unreadable":
+        return f"its arguments are {shown(one['found'])}"
+    return of_argument(one)
+
+
+def _out_of_place(line: Evidence) -> str:
+    fields = line.fields
+    if "document" in fields:
+        rank, k = fields["rank"], fields["k"]
+        return f"{quoted(fields['document'])} was found, but only as the {nth(rank)} (k is {k})"
+    return _trajectory_missing(line)
+
+
+# Counts and measures
+
+
+def _amount(measure: str, amount: float) -> str:
+    if measure == "time":
+        return f"{amount:,.0f} ms" if amount >= 10 else f"{amount:.3g} ms"
+    if measure == "cost":
+        return f"${amount:.6f}".rstrip("0").rstrip(".") if amount < 1 else f"${amount:,.2f}"
+    return count(round(amount), "call" if measure == "calls" else "token")
+
+
+_MEASURES = {
+    "time": "the time of the run",
+    "tokens": "the number of tokens",
+    "input_tokens": "the input",
+    "output_tokens": "the output",
+    "cost": "the cost of the run",
+    "calls": "the number of tool calls",
+}
+_RETRIEVAL = ("precision", "recall", "f1", "mrr", "ndcg")
+
+
+def _measured(fields: Fields) -> str:
+    return _MEASURES.get(fields["measure"]) or str(fields["measure"])
+
+
+def _bound(line: Evidence) -> str:
+    """A count or measure beside its bound, held or not."""
+    fields = line.fields
+    measure = fields["measure"]
+    special = _BOUNDS.get(measure)
+    if special is not None:
+        return special(line)
+    if measure in _RETRIEVAL:
+        said = f"{measure}{'' if measure == 'mrr' or not fields.get('k') else '@' + str(fields['k'])}"
+        said += f" is {fields['amount']:.3f}"
+        return f"{said}, at least {fields['least']:g} is wanted" if "least" in fields else said
+    amount, bound = line.found, line.expected
+    if line.passed:
+        return f"{_measured(fields)}: {_amount(measure, amount)}, at most {_amount(measure, bound)} wanted"
+    more = f"{_amount(measure, amount - bound)} more than {_amount(measure, bound)}"
+    return f"{_measured(fields)}: {_amount(measure, amount)}, {more}"
+
+
+def _length(line: Evidence) -> str:
+    fields = line.fields
+    size = fields["count"]
+    said = count(size, "word" if fields["measure"] == "words" else "character")
+    bound = fields["least"] if "least" in fields else fields["most"]
+    if line.passed:
+        return f"{said}, at {'least' if 'least' in fields else 'most'} {bound} wanted"
+    if "least" in fields:
+        return f"{said}, {bound - size} fewer than the {bound} that must be there"
+    return f"{said}, {size - bound} more than the {bound} that may be there"
+
+
+def _keywords(line: Evidence) -> str:
+    fields = line.fields
+    found, number, least = fields["count"], fields["of"], fields["least"]
+    return f"{found} of {number} keywords are there ({found / number:.0%}), at least {least:.0%} must be"
+
+
+def _likeness(line: Evidence) -> str:
+    fields = line.fields
+    said = f"likeness {fields['amount']:.2f} ({fields['method']}), at least {fields['least']:g} is wanted"
+    return said if line.passed else _with_near(said, fields)
+
+
+def _grade(line: Evidence) -> str:
+    fields = line.fields
+    said = (
+        f"grade {fields['amount']:g} ({count(fields['words'], 'word')} in {count(fields['sentences'], 'sentence')}, "
+        f"{fields['syllables']:.2f} syllables a word), at most {fields['most']:g} wanted"
+    )
+    hard = fields.get("hardest")
+    return f"{said}; the longest words: {listed([quoted(_short(word), 30) for word in hard])}" if hard else said
+
+
+def _repetition(line: Evidence) -> str:
+    fields = line.fields
+    said = f"{count(fields['count'], 'repetition')} in {count(fields['words'], 'word')} ({fields['amount']:.2f}), "
+    said += f"at most {fields['most']:g} wanted"
+    if line.passed:
+        return said
+    often = [f"{quoted(word, 20)} ({number} times)" for word, number in fields["often"]]
+    return f"{said}; most often {listed(often)}"
+
+
+def _similarity(line: Evidence) -> str:
+    fields = line.fields
+    model = f" ({fields['model']})" if fields.get("model") else ""
+    sign = ">=" if line.passed else "<"
+    to = quoted(fields["to"], 80)
+    return f"the meanings are alike to {fields['amount']:.3f} {sign} {fields['least']:g}{model}; compared with {to}"
+
+
+def _judged(line: Evidence) -> str:
+    fields = line.fields
+    scale, score = fields["scale"], fields["score"]
+    if "dimension" in fields:
+        said = f"{fields['dimension']}: {of_score(scale, score)}"
+        if "least" not in fields:
+            return said
+        return f"{said}, {'at least' if line.passed else 'below the minimum'} {fields['least']:g}"
+    needs = "reaches" if line.passed else "is below"
+    said = f"the judge gave {of_score(scale, score)}, which {needs} {of_score(scale, fields['least'])}"
+    return f"{said}: {on_one_line(fields['reasoning'])}" if fields.get("reasoning") else said
+
+
+def of_score(scale: Sequence[Any], score: float) -> str:
+    """A judge's score as people say it: "4 of 1..5", "pass". `scale`: its name, its lowest and its highest score."""
+    name, low, high = scale
+    if name == "pass_fail" and score in (0, 1):
+        return "pass" if score else "fail"
+    return f"{score:.4g} of {low:g}..{high:g}"
+
+
+_BOUNDS: dict[str, Callable[[Evidence], str]] = {
+    "words": _length,
+    "chars": _length,
+    "keywords": _keywords,
+    "likeness": _likeness,
+    "grade": _grade,
+    "repetition": _repetition,
+    "similarity": _similarity,
+    "score": _judged,
+}
+
+
+def _too_few(line: Evidence) -> str:
+    fields = line.fields
+    if "tool" in fields:
+        return _calls_number(line)
+    if "message" in fields:
+        return f"message {fields['message'] + 1} calls {fields['calls']} tools, expected are {fields['expected_calls']}"
+    if "messages" in fields:
+        return f"there are {fields['messages']} messages, expected are {fields['expected_messages']}"
+    if "path" in fields:
+        return f"{dotted(fields['path'])} has {fields['count']} items, expected {fields['least']}"
+    return _bound(line)
+
+
+# What others say
+
+
+def _labelled(line: Evidence) -> str:
+    fields = line.fields
+    who = f" ({fields['who']})" if fields.get("who") else ""
+    comment = f": {fields['comment']}" if fields.get("comment") else ""
+    stars, passed = fields.get("rating"), fields.get("passed")
+    said = f"rated it {stars} of 5"
+    if passed is not None:
+        said = f"said that it {'passed' if passed else 'failed'}" + (f" and {said}" if stars is not None else "")
+    return f"a person{who} {said}{comment}"
+
+
+def _replied(line: Evidence) -> str:
+    fields = line.fields
+    if "error" in fields:
+        return fields["error"] or "what came back, as it came"
+    if "votes" in fields:
+        scores = fields["votes"]
+        spread = max(scores) - min(scores)
+        figures = ", ".join(f"{score:.4g}" for score in scores)
+        return f"{len(scores)} votes: {figures}; median {fields['median']:.4g}, spread {spread:.4g}"
+    if "remarks" in fields:
+        return on_one_line("; ".join(fields["remarks"]))
+    model = f" ({fields['model']})" if fields.get("model") else ""
+    repaired = ", read at the second try" if fields.get("repaired") else ""
+    return f"the judge{model}{repaired}: {on_one_line(fields['text']) or 'no reasons given'}"
+
+
+def on_one_line(text: str, most: int = _LINE) -> str:
+    """Foreign text as part of a sentence: its white space as single spaces, cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _short(text: str) -> str:
+    return on_one_line(text, 60)
+
+
+# Extraction
+
+
+def _extraction(said: Callable[[Fields], str]) -> Callable[[Evidence], str]:
+    return lambda line: f"nothing extracted: {said(line.fields)}"
+
+
+def _no_block(fields: Fields) -> str:
+    language, blocks = fields.get("language"), fields.get("blocks") or ()
+    wanted = f"{language} code block" if language else "code block"
+    if not blocks:
+        return f"no {wanted} in the final answer ({_size(fields)})"
+    have = "1 code block" if len(blocks) == 1 else f"{fields['count']} code blocks"
+    said = f"the {nth(fields['position'])} {wanted} was asked for, the final answer has {have}"
+    if not language:
+        return said
+    there = (f"{quoted(name) if name else 'no language'} (line {line})" for name, line in blocks)
+    return f"{said}: {', '.join(there)}"
+
+
+def _no_pattern_match(fields: Fields) -> str:
+    where = "the code block" if fields.get("block") else "the final answer"
+    pattern = fields["pattern"]
+    if fields.get("group"):
+        return f"{pattern} matches, but its group 1 takes no part in the match"
+    if fields.get("count"):
+        have = "1 match" if fields["count"] == 1 else f"{fields['count']} matches"
+        return f"the {nth(fields['position'])} match of {pattern} was asked for, {where} has {have}"
+    said = f"no match of {pattern} in {where} ({_size(fields)})"
+    return f"{said}; {of_near(fields['near'])}" if fields.get("near") else said
+
+
+def _size(fields: Fields) -> str:
+    lines = fields["lines"]
+    return f"{lines} {'line' if lines == 1 else 'lines'}, {fields['characters']} characters"
+
+
+def _answer_not_json(fields: Fields) -> str:
+    if fields.get("in") == "result":
+        return f"the result of {fields['tool']} is no JSON: {of_syntax(fields)}"
+    if fields.get("in") == "block":
+        return f"the code block is no JSON: {of_syntax(fields)}"
+    if fields.get("part"):
+        piece = quoted(fields["part"], 40)
+        return f"the final answer is no JSON as a whole; {piece} in line {fields['part_line']} is, with text around it"
+    return f"the final answer is no JSON: {of_syntax(fields)}"
+
+
+def _nothing_at_path(fields: Fields) -> str:
+    path = fields["pattern"]
+    if fields.get("null"):
+        return f"`{path}` is null"
+    if "there" not in fields:
+        return f"`{path}` finds nothing in the JSON"
+    where = "the JSON" if not fields["path"] else dotted(fields["path"])
+    said = f"`{path}` finds nothing: {where} {of_there(fields['there'])}"
+    return f"{said}; did you mean {dotted(fields['meant'])}?" if fields.get("meant") else said
+
+
+def _tool_not_called(fields: Fields) -> str:
+    if not fields.get("called"):
+        return "the agent called no tool"
+    near = fields.get("nearest")
+    hint = f"; nearest {near}" if near else f"; called were {listed(fields['called'])}"
+    return f"{fields['tool']} was never called{hint}"
+
+
+def _no_list(fields: Fields) -> str:
+    tool, problem = fields.get("tool"), fields.get("problem")
+    if problem == "missing":
+        return f"the result of {tool} is missing"
+    if problem == "not_a_list":
+        return f"the result of {tool} is no list, it {of_there(fields['there'])}: `path` must lead to one"
+    if problem == "at_path":
+        return f"the result of {tool} has no list at `{fields['pattern']}`"
+    return "no tool returned a list"
+
+
+_EXTRACTIONS: dict[str, Callable[[Fields], str]] = {
+    Code.EMPTY_ANSWER: lambda f: "the final answer is empty",
+    Code.NO_CODE_BLOCK: _no_block,
+    Code.UNCLOSED_CODE_BLOCK: lambda f: (
+        f"no complete {f['language'] + ' ' if f.get('language') else ''}code block: "
+        f"the fence in line {f['line']} of the final answer is never closed"
+    ),
+    Code.NO_PATTERN_MATCH: _no_pattern_match,
+    Code.NOTHING_AT_PATH: _nothing_at_path,
+    Code.NO_LIST: _no_list,
+    Code.NOT_JSON: _answer_not_json,
+    Code.NEVER_CALLED: _tool_not_called,
+}
+
+
+def _or_extraction(code: Code, otherwise: Callable[[Evidence], str] | None = None) -> Callable[[Evidence], str]:
+    extraction = _extraction(_EXTRACTIONS[code])
+    if otherwise is None:
+        return extraction
+    return lambda line: extraction(line) if line.condition == "extraction" else otherwise(line)
+
+
+_EVIDENCE: dict[str, Callable[[Evidence], str]] = {
+    Code.PRESENT: _present,
+    Code.MISSING: _missing,
+    Code.EQUAL: _equal,
+    Code.DIFFERS: _differs,
+    Code.UNEXPECTED: _unexpected,
+    Code.OUT_OF_PLACE: _out_of_place,
+    Code.EMPTY: lambda line: "the value is empty: it has no meaning to compare",
+    Code.CALLED: _called,
+    Code.NOT_CALLED: _not_called,
+    Code.NEVER_CALLED: _or_extraction(Code.NEVER_CALLED, _never_called),
+    Code.UNREADABLE: lambda line: f"the arguments of {_call(line.fields)} {_unreadable_arguments(line.fields)}",
+    Code.WITHIN: _bound,
+    Code.TOO_FEW: _too_few,
+    Code.TOO_MANY: _too_few,
+    Code.TOO_LOW: _bound,
+    Code.TOO_HIGH: _bound,
+    Code.MEASURED: _bound,
+    Code.PARSES: lambda line: "the value is JSON",
+    Code.NOT_JSON: _or_extraction(Code.NOT_JSON, _not_json),
+    Code.FITS: lambda line: "the value fits the schema",
+    Code.WRONG_TYPE: _wrong_type,
+    Code.NOT_A_CHOICE: lambda line: (
+        f"{dotted(line.fields['path'])} is {shown(line.fields['value'], 40)}, "
+        f"not one of {shown(line.fields['wanted'], 80)}"
+    ),
+    Code.OUT_OF_BOUNDS: _out_of_bounds,
+    Code.NO_MATCH: _no_match,
+    Code.BREAKS_RULE: lambda line: f"{dotted(line.fields['path'])}: {on_one_line(line.fields['message'], 160)}",
+    Code.EMPTY_ANSWER: _or_extraction(Code.EMPTY_ANSWER),
+    Code.NO_CODE_BLOCK: _or_extraction(Code.NO_CODE_BLOCK),
+    Code.UNCLOSED_CODE_BLOCK: _or_extraction(Code.UNCLOSED_CODE_BLOCK),
+    Code.NO_PATTERN_MATCH: _or_extraction(Code.NO_PATTERN_MATCH),
+    Code.NOTHING_AT_PATH: _or_extraction(Code.NOTHING_AT_PATH),
+    Code.NO_LIST: _or_extraction(Code.NO_LIST),
+    Code.NOTHING_EXTRACTED: lambda line: (
+        f"nothing extracted: {line.fields.get('message') or 'there is no such value in the transcript'}"
+    ),
+    Code.LABELLED: _labelled,
+    Code.REPLIED: _replied,
+    Code.RETURNED: lambda line: (
+        line.fields.get("message") or f"{line.fields['function']} returned {shown(line.found, 120)}"
+    ),
+}
