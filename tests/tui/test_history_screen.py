@@ -101,7 +101,7 @@ async def test_lists_of_any_length_are_read_as_they_are_looked_at(
             await pilot.resize_terminal(120, height)
             await settle(pilot)
             heading, row = (line.rstrip() for line in text_of(app).splitlines()[1:3])
-            assert heading.index("rate") + len("rate") == row.index("%") + 1
+            assert heading.index("of runs") + len("of runs") == row.index("%") + 1
         # Another list begins at its beginning; what another screen led to is left to that screen.
         await pilot.press("j", "j", "enter")
         await settle(pilot)

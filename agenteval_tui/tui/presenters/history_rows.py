@@ -24,7 +24,7 @@ BASELINE = "◆" if UNICODE else "B"
 LABEL = "✎" if UNICODE else "L"
 _WIDE = 110  # columns from which a row says more
 _SIGNS = 64  # and from which it has room for what people left on it
-_PASSED, _ERROR, _RATE, _TOOK = 9, 6, 6, 9  # cells of an execution's figures
+_PASSED, _ERROR, _OF_RUNS, _TOOK = 9, 6, 8, 9  # cells of an execution's figures
 
 
 class _Numbered(Protocol):
@@ -119,7 +119,10 @@ class PagedRows(Generic[Row]):
 
 
 class ExecutionRows(PagedRows["ExecutionRow"]):
-    """Executions, newest first: when, what, outcomes, rate, duration; where there is room, tokens and cost."""
+    """Executions, newest first: when, what, outcomes, the share of runs that passed, duration, tokens, cost.
+
+    The pass rate of an execution is another figure: the mean over its tests.
+    """
 
     def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int) -> Line:
         start: list[Cell] = [sign, mark(stands(row)), (" ", ""), (_began(row.started_ms, width), "dim"), ("  ", "")]
@@ -144,7 +147,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
         else:
             # As the Suites screen has it: there is no room for a column each.
             end.append((right(_fraction(row.passed, decided), _PASSED), "failed" if row.failed else "passed"))
-        end += [errors, (right(percent(row.passed / decided) if decided else "", _RATE), "")]
+        end += [errors, (right(percent(row.passed / decided) if decided else "", _OF_RUNS), "")]
         end.append((right(took(row), _TOOK), "dim"))
         if wide:
             for text, cells in ((_short(row.input_tokens + row.output_tokens), 8), (cost(row.cost), 9)):
@@ -154,7 +157,7 @@ class ExecutionRows(PagedRows["ExecutionRow"]):
     def heading(self, width: int) -> Line:
         wide = width >= _WIDE
         end = f"{right('passed', 8)}{right('failed', 7)}" if wide else right("passed", _PASSED)
-        end += f"{right('error', _ERROR)}{right('rate', _RATE)}{right('took', _TOOK)}"
+        end += f"{right('error', _ERROR)}{right('of runs', _OF_RUNS)}{right('took', _TOOK)}"
         if wide:
             end += f"{right('tokens', 8)}{right('cost', 9)}"
         began = left("began", len(_began(1, width)) + 2)
@@ -298,7 +301,7 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
         if number:
             end += [("  ", ""), (f"{glyph(outcome)} {number:,}", outcome)]
     if decided:
-        end.append((f"  {percent(row.passed / decided)}", ""))
+        end.append((f"  {percent(row.passed / decided)} of runs", ""))
     if took(row):
         end.append((f"  took {took(row)}", "dim"))
     return spread(start, (*end, (" ", "")), width)

@@ -56,9 +56,9 @@ def _comparable(runs: Sequence[ComparedRun], kind: str, names: Sequence[str]) ->
 
 def _execution(row: ExecutionRow) -> Choice:
     decided = row.passed + row.failed
-    rate = percent(row.passed / decided) if decided else "nothing decided"
+    share = f"{percent(row.passed / decided)} of runs" if decided else "nothing decided"
     name = row.title or row.suites or row.id
-    return row.id, name, f"{date_time(row.started_ms)}  {count(row.runs, 'run')}  {rate}  {row.agents}"
+    return row.id, name, f"{date_time(row.started_ms)}  {count(row.runs, 'run')}  {share}  {row.agents}"
 
 
 def chosen_sides(wanted: Sides, found: Comparison | None, side: str, chosen: str) -> Sides:
