@@ -18,7 +18,7 @@ from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.mutate import KINDS, mutations
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.runs.criteria import spec_of
+from agenteval_tui.runs.criteria import specs_of
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
@@ -102,7 +102,7 @@ def audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RUN
     if not rows or not test.criteria:
         audit.note = "no stored run" if not rows else "no criterion"
         return audit
-    checkers = [compile_criterion(spec_of(criterion)) for criterion in test.criteria]
+    checkers = [compile_criterion(spec) for spec in specs_of(test.criteria)]
     by_id = {row.id: row for row in rows}
     samples = [(by_id[run], transcript) for run, transcript in store.transcripts(list(by_id))]
     audit.criteria = [

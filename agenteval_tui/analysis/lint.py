@@ -12,6 +12,7 @@ from agenteval_tui.analysis.lint_cut import cut_problems
 from agenteval_tui.analysis.lint_datasets import Datasets
 from agenteval_tui.analysis.lint_respondents import respondent_problems
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
+from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.source import source_of
@@ -162,6 +163,7 @@ def _test(
     columns = datasets.columns(test)
     if columns is not None:
         yield from _templates(loaded, node, {**dict.fromkeys(columns), **test.variables})
+    yield from _same_names(loaded, test)
     for number, _ in enumerate(test.criteria):
         yield from _criterion(loaded, test, number, columns)
         yield from respondent_problems(loaded, suite, test, number, user_agents)
@@ -196,6 +198,18 @@ def _criterion(loaded: LoadedSuite, test: Test, number: int, columns: Collection
         start, end = source.to_offset(one.start), source.to_offset(one.end)
         fix = one.fix.title if one.fix is not None else None
         yield loaded.problem(one.code, start, max(start, end), one.message, fix, one.severity)
+
+
+def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
+    """Criteria whose name does not tell them from the others of their test."""
+    for number, (criterion, unique) in enumerate(zip(test.criteria, test.criterion_names, strict=True)):
+        if criterion.name != unique:
+            node = loaded.node(test.id, number)
+            blank = not criterion.name.strip()
+            what = "a criterion without a name" if blank else f"a second criterion named {quoted(criterion.name)}"
+            message = f"test {quoted(test.id)} has {what}: its position tells it apart, and it is called {quoted(unique)}"
+            fix = "give it a name of its own: labels, versions, quarantines and trends go by the name"
+            yield _at(loaded, _child(node, "name") or node, "same-name", message, fix, "warning")
 
 
 def _names(test: Test, number: int, columns: Collection[str] | None) -> set[str] | None:

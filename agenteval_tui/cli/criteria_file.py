@@ -24,12 +24,12 @@ class _Criterion(Criterion):
 
 
 def read_criteria(path: Path) -> list[CriterionSpec]:
-    """The criteria of a file, in order. A criterion without a name is called by its number.
+    """The criteria of a file, in order. A criterion without a name is called by its position.
 
     The file holds a criterion, a list of criteria, or an object with `criteria`. Raises `AgentevalError` with the first
     problem and its place (and how many more there are).
     """
-    from agenteval_tui.runs.criteria import spec_of
+    from agenteval_tui.runs.criteria import specs_of
 
     text = decode_utf8(read_bytes(path), path)
     problems: list[Problem] = []
@@ -54,10 +54,7 @@ def read_criteria(path: Path) -> list[CriterionSpec]:
             where=str(path),
             mend="a criterion has `name`, `prototype_class` and `config_uxon`",
         )
-    return [
-        spec_of(one if one.name.strip() else one.model_copy(update={"name": f"criterion {number}"}))
-        for number, one in enumerate(criteria, 1)
-    ]
+    return list(specs_of(criteria))
 
 
 def _from_json(text: str, path: Path) -> list[Criterion] | None:

@@ -11,9 +11,11 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.text.identity import criterion_names
 from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 _LAYOUT = 1
@@ -185,7 +187,15 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
             return tuple([_old_result(*parts) for parts in packed])
         if layout != _RESULTS_LAYOUT:
             raise ValueError(f"layout {layout} is not known")
-        return tuple([_result(*parts) for parts in packed])
+        results = [_result(*parts) for parts in packed]
+        # Older programs kept two criteria of one name under that name.
+        names = criterion_names([one.criterion for one in results])
+        return tuple(
+            [
+                one if one.criterion == name else replace(one, criterion=name)
+                for one, name in zip(results, names, strict=True)
+            ]
+        )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are no results: {wrong}") from wrong
 

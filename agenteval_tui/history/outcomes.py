@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from agenteval_tui.grading.causes import signatures
@@ -21,6 +21,7 @@ from agenteval_tui.history.bulk import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.rows import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.writer import Totals
+from agenteval_tui.text.identity import criterion_names
 
 # Which of an execution's totals a status counts in.
 TOTAL_OF = {
@@ -81,6 +82,11 @@ class End:
         ended = self.ended
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
+        given = tuple([one.criterion for one in ended.results])
+        names = criterion_names(given)
+        if names != given:  # of another tool, as a rule: ours have names of their own since they were planned
+            results = tuple([replace(one, criterion=name) for one, name in zip(ended.results, names, strict=True)])
+            ended = self.ended = replace(ended, results=results)
         transcript = ended.transcript
         self.hash, self.transcript = pack_transcript(transcript)
         self.evidence = pack_results(ended.results) if ended.results else b""

@@ -7,15 +7,23 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.text.identity import criterion_names
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import Criterion
 
 
-def spec_of(criterion: Criterion) -> CriterionSpec:
-    """What grading needs of a criterion of a suite."""
+def specs_of(criteria: Iterable[Criterion]) -> tuple[CriterionSpec, ...]:
+    """What grading needs of a test's criteria. Their names are made unique: see `criterion_names`."""
+    listed = list(criteria)
+    names = criterion_names(one.name for one in listed)
+    return tuple([spec_of(one, name) for one, name in zip(listed, names, strict=True)])
+
+
+def spec_of(criterion: Criterion, name: str = "") -> CriterionSpec:
+    """What grading needs of one criterion. `name`: what tells it from the others of its test; without it, its own."""
     return CriterionSpec(
-        name=criterion.name,
+        name=name or criterion.name,
         prototype_class=criterion.prototype_class,
         config=criterion.config_uxon,
         description=criterion.description,
@@ -35,14 +43,16 @@ class Specs:
 
     def of(self, criteria: Iterable[Criterion]) -> tuple[CriterionSpec, ...]:
         """The specs of a test's criteria."""
-        return tuple([self._one(criterion) for criterion in criteria])
+        listed = list(criteria)
+        names = criterion_names([one.name for one in listed])
+        return tuple([self._one(criterion, name) for criterion, name in zip(listed, names, strict=True)])
 
-    def _one(self, criterion: Criterion) -> CriterionSpec:
+    def _one(self, criterion: Criterion, name: str) -> CriterionSpec:
         config = criterion.config_uxon
         key = (
             config if isinstance(config, str) else json.dumps(config, default=str),
             isinstance(config, str),
-            criterion.name,
+            name,
             criterion.prototype_class,
             criterion.description,
             criterion.expected_value,
@@ -53,7 +63,7 @@ class Specs:
         )
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = spec_of(criterion)
+            known = self._known[key] = spec_of(criterion, name)
         return known
 
 

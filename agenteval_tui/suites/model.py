@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from agenteval_tui.text.identity import criterion_names
+
 Category = Literal["happy_path", "edge_case", "negative"]
 CriterionSeverity = Literal["error", "warning", "info"]
 
@@ -226,6 +228,11 @@ class Test(_Checked):
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
     pass_threshold: float | None = Field(default=None, ge=0, le=1)
     stop: Stop | None = None
+
+    @property
+    def criterion_names(self) -> tuple[str, ...]:
+        """What tells the criteria apart, in their order: their names, made unique."""
+        return criterion_names(one.name for one in self.criteria)
 
     @classmethod
     def complaints(cls, data: Mapping[str, Any]) -> Iterator[Complaint]:

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -46,3 +47,27 @@ def content_hash(value: Any) -> str:
 def now_ms() -> int:
     """Milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
+
+
+def criterion_names(names: Iterable[str]) -> tuple[str, ...]:
+    """What tells the criteria of one test apart: the name of each, made unique.
+
+    A criterion without a name is called by its position (`criterion 3`). Where two have one name, position decides:
+    the first keeps the name, the others are `NAME (2)`, `NAME (3)`. Unique names come back as they are, so names that
+    were made unique stay the same when this is called again.
+    """
+    given = [name if name.strip() else f"criterion {number}" for number, name in enumerate(names, 1)]
+    if len(set(given)) == len(given):
+        return tuple(given)
+    taken, seen = set(given), dict[str, int]()
+    made: list[str] = []
+    for name in given:
+        seen[name] = seen.get(name, 0) + 1
+        unique = name
+        if seen[name] > 1:
+            unique = f"{name} ({seen[name]})"
+            while unique in taken:
+                unique += "'"
+            taken.add(unique)
+        made.append(unique)
+    return tuple(made)

@@ -140,7 +140,7 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
     for number, criterion in enumerate(test.criteria):
         seen = criterion_summary(Node("criterion", node.suite, test, number))
         state = seen.last if seen else ""
-        start: list[Cell] = [mark(state), (" ", ""), (one_line(criterion.name), "")]
+        start: list[Cell] = [mark(state), (" ", ""), (one_line(test.criterion_names[number]), "")]
         cells = [(right(f"{criterion.weight:g}", 7), "dim")]
         if seen and seen.n:
             cells.append((right(percent(seen.passed / seen.n), 6), ""))
@@ -194,7 +194,7 @@ def _criterion(node: Node, runs: Sequence[RunRow], now_ms: int, width: int) -> l
     criterion = test.criteria[node.criterion]
     place = _place(node, test)
     seen = criterion_summary(node)
-    start: tuple[Cell, ...] = ((one_line(criterion.name), "bold"),)
+    start: tuple[Cell, ...] = ((one_line(test.criterion_names[node.criterion]), "bold"),)
     if seen:
         start = (mark(seen.last), (" ", ""), *start)
     lines: list[Line] = [spread(start, ((place, "dim"),), width)]

@@ -178,11 +178,11 @@ class SuiteTree:
         test = node.test
         assert test is not None
         assert node.criterion is not None
-        criterion = test.criteria[node.criterion]
+        criterion, name = test.criteria[node.criterion], test.criterion_names[node.criterion]
         seen = criterion_summary(node)
         state = seen.last if seen else ""
-        start: list[Cell] = [("       ", ""), mark(state), (" ", ""), (one_line(criterion.name), "")]
-        if node.suite.quarantined(test.id, criterion.name) is not None:
+        start: list[Cell] = [("       ", ""), mark(state), (" ", ""), (one_line(name), "")]
+        if node.suite.quarantined(test.id, name) is not None:
             start.append((f"  {glyph('flaky')} quarantine", "flaky"))
         end: list[Cell] = []
         if seen and seen.n:
@@ -200,4 +200,4 @@ def criterion_summary(node: Node) -> CriterionSummary | None:
     if node.test is None or node.criterion is None:
         return None
     summary = node.suite.summaries.get(node.test.id)
-    return summary.criteria.get(node.test.criteria[node.criterion].name) if summary else None
+    return summary.criteria.get(node.test.criterion_names[node.criterion]) if summary else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.events import ScreenResume
 
+from agenteval_tui.text.identity import criterion_names
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.presenters.paragraphs import error_lines
 from agenteval_tui.tui.presenters.test_form import read_form
@@ -157,7 +158,7 @@ class EditorTests(EditorCriteria):
                 doc.criterion = min(before.criterion, max(len(base.criteria) - 1, 0))
             self._docs[key] = doc
         self._doc = doc
-        names = [one.values["name"] for one in doc.form.criteria]
+        names = criterion_names(one.values["name"] for one in doc.form.criteria)
         if criterion in names:
             doc.criterion = names.index(criterion)
         self.query_one("#test-pane").disabled = self.query_one("#criteria-pane").disabled = False

@@ -70,7 +70,7 @@ def index_in(fresh: LoadedSuite, saving: Saving) -> int:
     *_, name, number = saving.key
     for test in fresh.suite.tests if fresh.suite is not None else ():
         if test.id == saving.bench.run.test_id:
-            places = [index for index, criterion in enumerate(test.criteria) if criterion.name == name]
+            places = [index for index, one in enumerate(test.criterion_names) if one == name]
             if len(places) >= number:
                 return places[number - 1]
     raise AgentevalError(

@@ -35,8 +35,8 @@ def quarantine_of(suite: SuiteOverview, test: Test, criterion: int | None = None
     return QuarantineScreen(
         suite.loaded.key,
         test.id,
-        criterion=test.criteria[criterion].name if criterion is not None else "",
-        criteria=[one.name for one in test.criteria],
+        criterion=test.criterion_names[criterion] if criterion is not None else "",
+        criteria=list(test.criterion_names),
         suite_name=suite.loaded.suite.name if suite.loaded.suite is not None else "",
         held=[one for one in suite.quarantines if one.test_id == test.id],
     )

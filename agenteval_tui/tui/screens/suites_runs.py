@@ -144,7 +144,7 @@ class SuitesRuns(SuitesTree):
             self.agenteval.say(f"{node.test.id} was not run yet: press r to run it.")
             return
         failing = [run.id for run in runs if run.status in ("failed", "error")]
-        name = node.test.criteria[node.criterion].name if node.criterion is not None else ""
+        name = node.test.criterion_names[node.criterion] if node.criterion is not None else ""
         self.agenteval.inspect((failing or [runs[0].id])[0], criterion=name, runs=[r.id for r in runs], edit=edit)
 
     def action_edit_test(self) -> None:
@@ -152,7 +152,7 @@ class SuitesRuns(SuitesTree):
         if node is None or node.test is None:
             self.agenteval.say("Choose a test to edit it as a form; o opens the whole file.")
             return
-        name = node.test.criteria[node.criterion].name if node.criterion is not None else ""
+        name = node.test.criterion_names[node.criterion] if node.criterion is not None else ""
         self.agenteval.edit_test(node.suite.loaded.key, node.test.id, criterion=name)
 
     # Several tests
