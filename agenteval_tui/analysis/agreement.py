@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.history.labels import label_of, sole_criterion
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -118,7 +119,8 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     """Every judged criterion of these runs (newest first), with what people's labels say of it; with `every` also the
     other criteria of labelled runs. Criteria that ask people are left out: they say what the label says.
 
-    A label of the criterion counts before one of the run as a whole; of several the last.
+    A label of the criterion counts before one of the run as a whole, and that only where the criterion alone decides
+    the run; of several the last.
     """
     listed = list(rows)
     labels: dict[str, list[Label]] = {}
@@ -128,7 +130,9 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     replies = store.replies_of([row.id for row in listed])
     for row in listed:
-        for number, result in enumerate(store.results(row.id), 1):
+        results = store.results(row.id)
+        sole = sole_of_results(results)
+        for number, result in enumerate(results, 1):
             judged = is_judged(result)
             if not judged and not (every and row.id in labels and not _asks_person(result)):
                 continue
@@ -139,7 +143,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
             one.judged += 1
             one.passed += result.outcome is Outcome.PASSED
             one.errors += result.outcome is Outcome.ERROR
-            label = label_of(labels.get(row.id, ()), result.criterion_hash)
+            label = label_of(labels.get(row.id, ()), result.criterion, sole)
             if label is None:
                 continue
             one.labelled += 1
@@ -188,11 +192,9 @@ def _asks_person(result: CriterionResult) -> bool:
     return any(metric.type == "Human" for metric in result.metrics)
 
 
-def label_of(labels: Sequence[Label], criterion_hash: str) -> Label | None:
-    """The label that counts for a criterion of a run; None: nobody labelled it."""
-    own = [one for one in labels if one.criterion_hash == criterion_hash and criterion_hash]
-    chosen = own or [one for one in labels if not one.criterion_hash]
-    return chosen[-1] if chosen else None
+def sole_of_results(results: Iterable[CriterionResult]) -> str:
+    """The name of the only criterion that decides a run; "": none or several do."""
+    return sole_criterion((one.criterion, one.severity) for one in results)
 
 
 def _asks_judge(type_name: str) -> bool:

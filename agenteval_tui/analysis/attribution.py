@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.alignment import align
 from agenteval_tui.analysis.divergence import acts_of
 from agenteval_tui.analysis.divergence_words import said_of_act
@@ -207,8 +208,8 @@ def _of_criterion(store: Store, old: _Stored, new: _Stored, was: CriterionResult
         return _same_criterion(made, specs[1], old, new, alike=alike)
     replies = (*old.replies, *new.replies)
     crossed = (
-        _judged(specs[1], old.transcript, new.row.variables, replies, old.labels),
-        _judged(specs[0], new.transcript, old.row.variables, replies, new.labels),
+        _judged(specs[1], old, new.row.variables, replies),
+        _judged(specs[0], new, old.row.variables, replies),
     )
     made = replace(made, old_under_new=str(crossed[0].outcome), new_under_old=str(crossed[1].outcome))
     for one, what in zip(
@@ -252,21 +253,19 @@ def _same_criterion(made: Attribution, spec: CriterionSpec, old: _Stored, new: _
 
 
 def _judged(
-    spec: CriterionSpec,
-    transcript: Transcript,
-    variables: Mapping[str, Any],
-    stored: Sequence[StoredReply],
-    labels: Sequence[Label],
+    spec: CriterionSpec, run: _Stored, variables: Mapping[str, Any], stored: Sequence[StoredReply]
 ) -> CriterionResult:
-    replies = stored_answers([spec], transcript, variables, stored, labels)
-    return compile_criterion(spec).check(transcript, variables, replies=replies)
+    """What a criterion says of a run's output."""
+    replies = stored_answers([spec], run.transcript, variables, stored, run.labels, sole_of_results(run.results))
+    return compile_criterion(spec).check(run.transcript, variables, replies=replies)
 
 
 def _asked_again(spec: CriterionSpec, run: _Stored) -> tuple[int, int]:
     """Of all stored replies to what the criterion asks about a run, each taken alone: (how many pass, how many say
     something). Votes and later askings are the same question."""
     checker = compile_criterion(spec)
-    known = stored_answers([spec], run.transcript, run.row.variables, run.replies, run.labels)
+    sole = sole_of_results(run.results)
+    known = stored_answers([spec], run.transcript, run.row.variables, run.replies, run.labels, sole)
     questions: dict[str, list[str]] = {}
     for request in checker.requests(run.transcript, run.row.variables, {}):
         if request.kind == "chat":

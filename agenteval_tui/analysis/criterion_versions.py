@@ -6,11 +6,11 @@ Every version that ever judged a run is in the history, by its hash.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.comparison import compare_runs
 from agenteval_tui.analysis.comparison_model import Comparison, Side
 from agenteval_tui.grading.compile import compile_criterion
@@ -18,7 +18,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, of_runs
 from agenteval_tui.history.criterion_versions import CriterionVersion, versions_of
 from agenteval_tui.runs.asking import stored_answers
-from agenteval_tui.runs.criteria import spec_from_dict, spec_of
+from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def current_spec(loaded: LoadedSuite, test_id: str, criterion: str) -> Criterion
     place = _place(loaded, test_id, criterion)
     if place is None or loaded.suite is None:
         return None
-    return spec_of(next(test for test in loaded.suite.tests if test.id == place[0]).criteria[place[1]])
+    return specs_of(next(test for test in loaded.suite.tests if test.id == place[0]).criteria)[place[1]]
 
 
 def stored_spec(store: Store, content_hash: str) -> CriterionSpec:
@@ -136,8 +136,10 @@ def compare_versions(
         run = runs[run_id]
         for number, spec in enumerate((old, new)):
             own = [one for one in labels if one.run_id == run_id]
-            answers = stored_answers([spec], transcript, variables[run_id], replies.get(run_id, ()), own)
-            said = compile_criterion(spec).check(transcript, variables[run_id], explain=False, replies=answers)
+            sole = sole_of_results(store.results(run_id)) if any(one.whole for one in own) else ""
+            named = replace(spec, name=name)  # the version may be stored under another test's name
+            answers = stored_answers([named], transcript, variables[run_id], replies.get(run_id, ()), own, sole)
+            said = compile_criterion(named).check(transcript, variables[run_id], explain=False, replies=answers)
             # The same output under both: each run is a case of its own, and no repetition of another.
             sides[number].append(replace(run, row=run.rowid, status=str(said.outcome), score=said.score))
             results[number][run.rowid] = [ComparedCriterion(run.rowid, spec.hash, name, str(said.outcome), said.score)]
@@ -200,7 +202,7 @@ def _place(loaded: LoadedSuite, test_id: str, criterion: str) -> tuple[str, int]
     """The test's id as the file writes it, and the criterion's number."""
     for test in loaded.suite.tests if loaded.suite is not None else ():
         if test.id.casefold() == test_id.casefold():
-            names: Sequence[str] = [one.name for one in test.criteria]
+            names = test.criterion_names
             return (test.id, names.index(criterion)) if criterion in names else None
     return None
 

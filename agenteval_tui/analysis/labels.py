@@ -14,11 +14,9 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 
-def opinion(
-    run_id: str, criterion_hash: str, *, rating: int | None, passed: bool | None, comment: str, who: str
-) -> Label:
-    """A person's label that is not in the history yet; `criterion_hash` "": of the run as a whole."""
-    return Label(run_id, rating, criterion_hash, comment, who, passed=passed)
+def opinion(run_id: str, criterion: str, *, rating: int | None, passed: bool | None, comment: str, who: str) -> Label:
+    """A person's label that is not in the history yet; `criterion` (a name) "": of the run as a whole."""
+    return Label(run_id, rating, criterion, comment, who, passed=passed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,7 @@ def give_label(store: Store, label: Label) -> Given:
         label.run_id,
         label.rating,
         passed=label.passed,
+        criterion=label.criterion,
         criterion_hash=label.criterion_hash,
         comment=label.comment,
         who=label.who,

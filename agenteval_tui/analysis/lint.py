@@ -207,7 +207,9 @@ def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
             node = loaded.node(test.id, number)
             blank = not criterion.name.strip()
             what = "a criterion without a name" if blank else f"a second criterion named {quoted(criterion.name)}"
-            message = f"test {quoted(test.id)} has {what}: its position tells it apart, and it is called {quoted(unique)}"
+            message = (
+                f"test {quoted(test.id)} has {what}: its position tells it apart, and it is called {quoted(unique)}"
+            )
             fix = "give it a name of its own: labels, versions, quarantines and trends go by the name"
             yield _at(loaded, _child(node, "name") or node, "same-name", message, fix, "warning")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, verdict_of
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
@@ -55,7 +56,7 @@ def rules_of_suites(loaded: Sequence[LoadedSuite]) -> Callable[[RunRow], Rules |
 
     Where several suites have a test of that id, the one that the run came from is taken, else the first.
     """
-    from agenteval_tui.runs.criteria import spec_of
+    from agenteval_tui.runs.criteria import specs_of
 
     by_id: dict[str, list[tuple[str, Rules]]] = {}
     for one in loaded:
@@ -63,7 +64,7 @@ def rules_of_suites(loaded: Sequence[LoadedSuite]) -> Callable[[RunRow], Rules |
             threshold = test.pass_threshold
             if threshold is None and one.suite is not None:
                 threshold = one.suite.defaults.pass_threshold
-            rules = Rules(tuple(map(spec_of, test.criteria)), threshold, test.variables)
+            rules = Rules(specs_of(test.criteria), threshold, test.variables)
             by_id.setdefault(test.id.casefold(), []).append((one.key, rules))
 
     def find(row: RunRow) -> Rules | None:
@@ -114,7 +115,7 @@ def _answers(
     asking = [one for one in batch if any(compile_criterion(spec).asks for spec in one[1].specs)]
     if not asking:
         return {}
-    from agenteval_tui.runs.asking import Case, stored_answers
+    from agenteval_tui.runs.asking import Case, sole_of_specs, stored_answers
 
     ids = [row.id for row, _, _ in asking]
     stored, labels = store.replies_of(ids), store.labels(ids)
@@ -123,7 +124,7 @@ def _answers(
     for row, rules, transcript in asking:
         own, variables = stored.get(row.id, []), _variables(row, rules)
         said = tuple(one for one in labels if one.run_id == row.id)
-        replies = stored_answers(rules.specs, transcript, variables, own, said)
+        replies = stored_answers(rules.specs, transcript, variables, own, said, sole_of_specs(rules.specs))
         found[row.id] = replies, own
         cases.append(Case(row.suite_key, rules.specs, transcript, variables, said, replies))
     if ask is not None:
@@ -145,21 +146,23 @@ def with_labels(store: Store, row: RunRow) -> str:
     from agenteval_tui.runs.criteria import spec_from_dict
 
     results, transcript = store.results(row.id), store.transcript(row.id)
-    specs = {}
+    specs: dict[str, CriterionSpec] = {}
     for result in results:
         version = store.criterion(result.criterion_hash) if result.criterion_hash else None
         if version is not None and any(metric.type == "Human" for metric in result.metrics):
-            specs[result.criterion_hash] = spec_from_dict(version)
+            # As the test names and weighs it: the stored version may be another test's.
+            specs[result.criterion] = replace(
+                spec_from_dict(version), name=result.criterion, weight=result.weight, severity=result.severity
+            )
     if not specs or transcript.error is not None:
         return ""
-    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), store.labels([row.id]))
+    said, sole = store.labels([row.id]), sole_of_results(results)
+    replies = stored_answers(specs.values(), transcript, row.variables, store.replies(row.id), said, sole)
     fresh = []
     for result in results:
-        spec = specs.get(result.criterion_hash)
+        spec = specs.get(result.criterion)
         if spec is not None:
-            # As the test names and weighs it: the stored version may be another test's.
-            own = replace(spec, name=result.criterion, weight=result.weight, severity=result.severity)
-            result = compile_criterion(own).check(transcript, row.variables, replies=replies)
+            result = compile_criterion(spec).check(transcript, row.variables, replies=replies)
         fresh.append(result)
     if tuple(fresh) == results:
         return ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.relax import MOST, Relaxation, relaxations
+from agenteval_tui.history.labels import label_of
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Impact, Workbench
@@ -82,20 +83,13 @@ def count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggesti
 
 
 def opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
-    """What people said of the pool's runs: should the criterion pass? The last label of a run counts.
-
-    A label of this criterion beats one of the run as a whole.
-    """
+    """What people said of the pool's runs: should the criterion pass? The label of each run that counts for it."""
     runs = [one.run for one in bench.pool(criterion)]
-    found: dict[str, Label] = {}
-    own = bench.spec(criterion).hash
+    by_run: dict[str, list[Label]] = {}
     for label in bench.store.labels(runs) if runs else ():
-        known = found.get(label.run_id)
-        if label.criterion_hash not in ("", own):
-            continue
-        if known is None or label.criterion_hash or not known.criterion_hash:
-            found[label.run_id] = label
-    return {run: one.good for run, one in found.items()}
+        by_run.setdefault(label.run_id, []).append(label)
+    found = {run: label_of(labels, bench.spec(criterion).name, bench.sole) for run, labels in by_run.items()}
+    return {run: one.good for run, one in found.items() if one is not None}
 
 
 def agreement(bench: Workbench, criterion: int, impact: Impact, labels: Mapping[str, bool]) -> Agreement:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agenteval_tui.analysis.agreement import label_of
+from agenteval_tui.analysis.agreement import sole_of_results
+from agenteval_tui.history.labels import label_of
 from agenteval_tui.history.rows import RunFilter
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ MOST = 500
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to look at. `position` is the result's number in the run, -1 and "" where the run as a whole is meant.
+    """One thing to look at. `position` is the result's number in the run and `criterion` its name; -1 and "" where the
+    run as a whole is meant.
 
     `question`: what the criterion asks; "" where it asks nobody.
     """
@@ -36,7 +38,6 @@ class Item:
     status: str
     why: Why
     position: int = -1
-    criterion_hash: str = ""
     criterion: str = ""
     question: str = ""
 
@@ -66,16 +67,31 @@ def queue(store: Store, wanted: Wanted | None = None) -> list[Item]:
     for label in store.labels():
         labels.setdefault(label.run_id, []).append(label)
     items = _of_results(store, RunFilter(outcomes=("needs_review",), execution_id=only.execution_id), "needs_review")
-    items = [one for one in items if label_of(labels.get(one.run_id, ()), one.criterion_hash) is None]
+    items = _unlabelled(store, items, labels)
     if wanted.disagreements:
         items += _differing(store, labels, only.execution_id)
     if wanted.failures:
         failed = _of_results(store, RunFilter(outcomes=("failed",), execution_id=only.execution_id), "failure")
-        items += [one for one in failed if label_of(labels.get(one.run_id, ()), one.criterion_hash) is None]
+        items += _unlabelled(store, failed, labels)
     if wanted.sample:
         items += _sampled(store, wanted, labels)
-    once = {(one.run_id, one.criterion_hash or one.position): one for one in reversed(items)}
+    once = {(one.run_id, one.criterion): one for one in reversed(items)}
     return list(reversed(once.values()))
+
+
+def _unlabelled(store: Store, items: Iterable[Item], labels: dict[str, list[Label]]) -> list[Item]:
+    """Those of these that no label counts for."""
+    kept: list[Item] = []
+    for one in items:
+        given = labels.get(one.run_id, ())
+        if not one.criterion:
+            labelled = any(label.whole for label in given)
+        else:
+            sole = sole_of_results(store.results(one.run_id)) if any(label.whole for label in given) else ""
+            labelled = label_of(given, one.criterion, sole) is not None
+        if not labelled:
+            kept.append(one)
+    return kept
 
 
 def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
@@ -83,28 +99,27 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
     ids = list(store.run_ids(runs))[:MOST]
     outcome = "needs_review" if why == "needs_review" else "failed"
 
-    def read(c: Connection) -> dict[int, list[tuple[int, str, str]]]:
+    def read(c: Connection) -> dict[int, list[tuple[int, str]]]:
         rows = c.execute(
-            "SELECT r.run, r.position, r.name, coalesce(k.hash, '') FROM criterion_results r"
-            " LEFT JOIN criteria k ON k.id = r.criterion"
-            " WHERE r.outcome = ? AND r.run IN (SELECT value FROM json_each(?)) ORDER BY r.run, r.position",
+            "SELECT r.run, r.position, r.name FROM criterion_results r WHERE r.outcome = ?"
+            " AND r.run IN (SELECT value FROM json_each(?)) ORDER BY r.run, r.position",
             (outcome, json.dumps(ids)),
         )
-        found: dict[int, list[tuple[int, str, str]]] = {}
-        for run, position, name, digest in rows.fetchall():
-            found.setdefault(run, []).append((position, name, digest))
+        found: dict[int, list[tuple[int, str]]] = {}
+        for run, position, name in rows.fetchall():
+            found.setdefault(run, []).append((position, name))
         return found
 
     by_run = store.read(read)
     items: list[Item] = []
     for row in store.run_rows(ids):
-        for position, name, digest in by_run.get(row.rowid, [(-1, "", "")]):
+        for position, name in by_run.get(row.rowid, [(-1, "")]):
             question = ""
             if why == "needs_review" and position >= 0:
                 question = question_of(store, row.id, position)
             items.append(
                 Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, why,
-                     position if digest else -1, digest, name, question)
+                     position, name, question)
             )  # fmt: skip
     return items
 
@@ -133,10 +148,9 @@ def _differing(store: Store, labels: dict[str, list[Label]], execution_id: str) 
         for address in figures.differ:
             run, _, number = address.partition("/")
             row, position = by_id[run], int(number) - 1
-            digest = row.criteria[position] if position < len(row.criteria) else ""
             items.append(
                 Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, "disagreement",
-                     position if digest else -1, digest, figures.criterion)
+                     position, figures.criterion)
             )  # fmt: skip
     return items
 

@@ -37,9 +37,9 @@ def facts_of_run(store: Store, row: RunRow) -> RunFacts:
     )
 
 
-def last_labels(labels: tuple[Label, ...], criterion_hash: str) -> dict[str, Label]:
+def last_labels(labels: tuple[Label, ...], criterion: str) -> dict[str, Label]:
     """The label that counts of each person, by name: the last one of this criterion ("": of the run as a whole)."""
-    return {one.who: one for one in labels if one.criterion_hash == criterion_hash}
+    return {one.who: one for one in labels if (one.criterion == criterion if criterion else one.whole)}
 
 
 def disagrees(label: Label, outcome: str) -> bool:

@@ -52,7 +52,10 @@ def provenance_of(run: RunRow, labels: tuple[Label, ...] = ()) -> dict[str, Any]
     made["outcome"] = run.status
     if labels:
         last = labels[-1]
-        made["label"] = {"said": last.said, **({"who": last.who} if last.who else {})}
+        of = last.criterion or ("criterion unknown" if last.unknown else "")
+        made["label"] = {"said": last.said, **({"criterion": of} if of else {})}
+        if last.who:
+            made["label"]["who"] = last.who
         if last.comment:
             made["label"]["comment"] = last.comment
     return made

@@ -228,18 +228,22 @@ def _quarantine(store: Store, group: CauseGroup, until_ms: int, note: str, who: 
 
 
 def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -> str:
-    from agenteval_tui.analysis.agreement import label_of
+    from agenteval_tui.analysis.agreement import sole_of_results
     from agenteval_tui.analysis.labels import give_labels
-    from agenteval_tui.history.labels import Label
+    from agenteval_tui.history.labels import Label, label_of
 
     labels: dict[str, list[Label]] = {}
     for label in store.labels(group.run_ids):
         labels.setdefault(label.run_id, []).append(label)
-    given = [
-        Label(run, None, digest, note, who, passed=passed)
-        for run, digest in zip(group.run_ids, group.hashes, strict=True)
-        if label_of(labels.get(run, ()), digest) is None
-    ]
+    given: list[Label] = []
+    for run, position in zip(group.run_ids, group.positions, strict=True):
+        known = labels.get(run, ())
+        results = store.results(run) if position >= 0 else ()
+        if not 0 <= position < len(results):  # the agent failed: there is no criterion to speak of
+            if not any(one.whole for one in known):
+                given.append(Label(run, None, "", note, who, passed=passed))
+        elif label_of(known, results[position].criterion, sole_of_results(results)) is None:
+            given.append(Label(run, None, results[position].criterion, note, who, passed=passed))
     for start in range(0, len(given), _AT_ONCE):
         give_labels(store, given[start : start + _AT_ONCE])
     verdict = "passed" if passed else "failed"

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.runs.criteria import spec_from_dict, spec_of
+from agenteval_tui.history.labels import sole_criterion
+from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.tool_text import Place, format_with_places
@@ -339,7 +340,12 @@ class Workbench:
         from agenteval_tui.runs.asking import stored_answers
 
         self._load_replies([run])
-        return stored_answers((spec,), transcript, variables, *self._said[run])
+        return stored_answers((spec,), transcript, variables, *self._said[run], self.sole)
+
+    @property
+    def sole(self) -> str:
+        """The name of the only criterion that decides the test; "": none or several do."""
+        return sole_criterion((one.spec.name, one.spec.severity) for one in self.criteria if not one.new)
 
     def _transcript(self, run: str) -> Transcript:
         found = self._transcripts.get(run)
@@ -393,12 +399,12 @@ def _from_file(loaded: LoadedSuite, run: RunRow) -> tuple[WorkCriterion, ...]:
         if test.id == run.test_id:
             return tuple(
                 WorkCriterion(
-                    spec=spec_of(criterion),
+                    spec=spec,
                     text=loaded.config_source(test.id, index).text,
                     index=index,
                     line=loaded.line_of(test.id, index),
                 )
-                for index, criterion in enumerate(test.criteria)
+                for index, spec in enumerate(specs_of(test.criteria))
             )
     return ()
 
@@ -407,10 +413,14 @@ def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) 
     found: list[WorkCriterion] = []
     # What was planned counts: a run that ended in an error was planned with criteria and has no results.
     hashes = run.criteria or tuple(result.criterion_hash for result in stored)
-    for content_hash in hashes:
+    for position, content_hash in enumerate(hashes):
         version = store.criterion(content_hash) if content_hash else None
         if version is not None:
             spec = spec_from_dict(version)
+            result = stored[position] if position < len(stored) else None
+            if result is not None and result.criterion_hash == content_hash:
+                # The version may be stored under the name of another test's criterion of the same content.
+                spec = replace(spec, name=result.criterion, weight=result.weight, severity=result.severity)
             found.append(WorkCriterion(spec, config_text(spec), None))
     return tuple(found)
 

@@ -146,8 +146,9 @@ def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
 
 
 def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_json: bool) -> int:
-    from agenteval_tui.analysis.agreement import label_of
+    from agenteval_tui.analysis.agreement import sole_of_results
     from agenteval_tui.grading.compile import compile_criterion
+    from agenteval_tui.history.labels import label_of
 
     checker = compile_criterion(_spec(store, result))
     transcript = store.transcript(row.id)
@@ -159,7 +160,7 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
             if request.hash in stored:
                 own.append(stored[request.hash])
                 known[request.hash] = replies[request.hash]
-    label = label_of(store.labels([row.id]), result.criterion_hash)
+    label = label_of(store.labels([row.id]), result.criterion, sole_of_results(store.results(row.id)))
     if as_json:
         out.json(
             {

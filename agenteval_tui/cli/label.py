@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES
+from agenteval_tui.cli.output import STYLES, Output
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.store import Store
 
 _VERDICTS = {"passed": True, "failed": False}
 _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
@@ -14,23 +20,30 @@ _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
 
 @click.command("label")
 @click.argument("reference", metavar="RUN[/CRITERION]")
-@click.argument("says", metavar="passed|failed|1..5", type=click.Choice(_SAYS), nargs=-1, required=True)
+@click.argument("says", metavar="passed|failed|1..5", type=click.Choice(_SAYS), nargs=-1)
 @click.option("--comment", "--note", default="", help="Why, in a few words.")
 @click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
+@click.option("--remove", is_flag=True, help="Take back your last label of it; --who: that of this person.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, reference: str, says: tuple[str, ...], comment: str, who: str) -> int:
+def command(invocation: Invocation, reference: str, says: tuple[str, ...], comment: str, who: str, remove: bool) -> int:
     """Say that RUN passed or failed, or rate it from 1 (bad) to 5 (good), or both; with /CRITERION (a number from 1, or
     a name) only what that one looks at.
 
     `passed` is good, `failed` is not; without either, 4 and 5 are good. Criteria that wait for a person get their
-    verdict from it; judges and criteria are compared with it by `agenteval judge-report`.
+    verdict from it; judges and criteria are compared with it by `agenteval judge-report`. A label of the run as a whole
+    counts for a criterion only where no other criterion decides the run.
     """
+    from agenteval_tui.analysis.agreement import sole_of_results
     from agenteval_tui.analysis.labels import give_label
     from agenteval_tui.exchange.explanation import explanation_of
     from agenteval_tui.history.labels import Label
     from agenteval_tui.history.people import person
 
+    if remove and (says or comment):
+        raise click.UsageError("--remove takes a label back: give no verdict and no comment with it")
+    if not says and not remove:
+        raise click.UsageError("say passed or failed, or a rating from 1 to 5; --remove takes a label back")
     verdicts = [_VERDICTS[one] for one in says if one in _VERDICTS]
     ratings = [int(one) for one in says if one not in _VERDICTS]
     if len(verdicts) > 1 or len(ratings) > 1:
@@ -38,14 +51,17 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
     run_ref, _, wanted = reference.partition("/")
     with invocation.store() as store:
         row = store.run(run_ref)
-        criterion_hash, name = "", "the run"
+        results, criterion = store.results(row.id), ""
         if wanted:
-            ((_, result),) = explanation_of(row, store.results(row.id), None, wanted).criteria
-            criterion_hash, name = result.criterion_hash, result.criterion
+            ((_, result),) = explanation_of(row, results, None, wanted).criteria
+            criterion = result.criterion
+        name = criterion or "the run"
+        if remove:
+            return _remove(invocation.out, store, row.id, criterion, name, who or person())
         label = Label(
             row.id,
             ratings[0] if ratings else None,
-            criterion_hash,
+            criterion,
             comment,
             who or person(),
             passed=verdicts[0] if verdicts else None,
@@ -56,4 +72,30 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
             (status, STYLES.get(status, "dim")),
             (f"  {row.id}", "dim"),
         )
+        if not criterion and results and not sole_of_results(results):
+            out_of = ", ".join(f"{row.id}/{number}" for number, _ in enumerate(results, 1))
+            invocation.out.line((f"it counts for no criterion of the run; to label one: {out_of}", "dim"))
+    return 0
+
+
+def _remove(out: Output, store: Store, run_id: str, criterion: str, name: str, who: str) -> int:
+    """Take back a person's last label of a run, or of the criterion with this name."""
+    from agenteval_tui.analysis.labels import Given, take_back
+
+    labels = store.labels([run_id])
+    of_this = [one for one in labels if (one.criterion == criterion if criterion else one.whole or one.unknown)]
+    own = [one for one in of_this if one.who == who]
+    if not own:
+        others = ", ".join(dict.fromkeys(one.who or "nobody named" for one in of_this))
+        raise AgentevalError(
+            f"{who} has no label of {name}",
+            where=f"run {run_id}",
+            mend=f"labelled by {others}: give --who" if others else "it has no label",
+        )
+    status = take_back(store, Given(own[-1], own[-1].id, ""))
+    out.line(
+        f"{one_line(name)}: taken back: {own[-1].said}; the run stands as ",
+        (status, STYLES.get(status, "dim")),
+        (f"  {run_id}", "dim"),
+    )
     return 0

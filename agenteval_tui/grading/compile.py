@@ -152,7 +152,7 @@ class Checker:
             # The row of a dataset has the right answer. It is data: braces in it are no placeholders.
             expected = variables.get("expected_value")
             expected = None if expected == "" else expected
-        return Context(expected, variables, explain, replies)
+        return Context(expected, variables, explain, replies, self.spec.name)
 
     def _check(
         self,

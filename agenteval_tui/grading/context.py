@@ -18,10 +18,11 @@ class Context:
 
     `explain` is False when thousands of transcripts are graded at once: the metric then leaves evidence out and
     gives outcome and score only. `replies` holds what judges and other respondents said, by the hash of the question
-    (`grading.remote`); None: nobody was asked.
+    (`grading.remote`); None: nobody was asked. `criterion` is the name of the criterion that checks.
     """
 
     expected_value: Any = None
     variables: Mapping[str, Any] = field(default_factory=dict)
     explain: bool = True
     replies: Mapping[str, Reply] | None = None
+    criterion: str = ""

@@ -21,7 +21,7 @@ class RemoteRequest:
 
     `chat`: `messages` [{role, content}] and `vote` (counts from 1) for the agent `target` ("": the default judge).
     `embed`: `text` for the embedder `target`. `call`: `target` is `module:function`, `payload` what it is called with.
-    `person`: `question` and what it is about.
+    `person`: `target` is the criterion that asks, by name: two criteria may ask the same. `question` and its subject.
     """
 
     kind: AskKind

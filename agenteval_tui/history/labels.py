@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,19 +21,33 @@ _CHUNK = 400
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A person's verdict on a run, or on one criterion of it (`criterion_hash`; "": the run as a whole).
+    """A person's verdict on a run, or on one criterion of it.
 
+    `criterion` is the criterion's name in the run; "" for the run as a whole. `criterion_hash` is the version of it
+    that the person looked at. A label of an older history may have a version without a name: several criteria of the
+    run have that content, and nobody knows which was meant (`unknown`).
     At least one of `rating` (1 to 5) and `passed` is given. `id`: its number in the history, 0 before it is there.
     """
 
     run_id: str
     rating: int | None = None
-    criterion_hash: str = ""
+    criterion: str = ""
     comment: str = ""
     who: str = ""
     at_ms: int = 0
     passed: bool | None = None
     id: int = 0
+    criterion_hash: str = ""
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nobody knows which criterion it is of: it is shown, and no criterion's verdict."""
+        return bool(self.criterion_hash) and not self.criterion
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of the run as a whole."""
+        return not self.criterion and not self.criterion_hash
 
     @property
     def good(self) -> bool:
@@ -66,22 +80,22 @@ class AddLabel:
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Insert it; earlier ones stay, the last counts. Gives its number."""
-        one, criterion = self.label, None
+        one = self.label
         run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(one.run_id),)).fetchone()
         if run is None:
             raise HistoryError(f"there is no run {one.run_id}")
-        if one.criterion_hash:
-            criterion = connection.execute("SELECT id FROM criteria WHERE hash = ?", (one.criterion_hash,)).fetchone()
-            if criterion is None:
-                raise HistoryError(f"there is no criterion {one.criterion_hash}")
+        criterion, name = None, None
+        if one.criterion or one.criterion_hash:
+            criterion, name = _criterion_in(connection, run[0], one)
         # What is said last counts, also where the clock went back, or another machine's is ahead.
         (last,) = connection.execute("SELECT max(at_ms) FROM labels WHERE run = ?", run).fetchone()
         made = connection.execute(
-            "INSERT INTO labels (run, criterion, rating, passed, comment, who, at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
-            " RETURNING id",
+            "INSERT INTO labels (run, criterion, criterion_name, rating, passed, comment, who, at_ms)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
             (
                 run[0],
-                criterion[0] if criterion else None,
+                criterion,
+                name,
                 one.rating,
                 one.passed,
                 clean(one.comment),
@@ -90,6 +104,28 @@ class AddLabel:
             ),
         ).fetchone()
         return int(made[0])
+
+
+def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tuple[int | None, str]:
+    """The version and the name of the criterion of a run that a label is of: by its name, or by its content where only
+    one criterion of the run has it. Raises HistoryError."""
+    results = connection.execute(
+        "SELECT o.criterion, o.name, coalesce(c.hash, '') FROM criterion_results o"
+        " LEFT JOIN criteria c ON c.id = o.criterion WHERE o.run = ? ORDER BY o.position",
+        (run,),
+    ).fetchall()
+    if label.criterion:
+        found = [one for one in results if one[1] == clean(label.criterion)]
+        what = label.criterion
+    else:
+        found = [one for one in results if one[2] == label.criterion_hash]
+        what = label.criterion_hash
+    if len(found) == 1:
+        return found[0][0], found[0][1]
+    names = ", ".join(one[1] for one in found or results) or "none"
+    if found:
+        raise HistoryError(f"several criteria of run {label.run_id} have this content", mend=f"name one: {names}")
+    raise HistoryError(f"there is no criterion {what} in run {label.run_id}", mend=f"its criteria: {names}")
 
 
 @dataclass(slots=True)
@@ -122,7 +158,8 @@ class TakeBackLabel:
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> bool:
         """Delete it, and remember that: it must not come again with a copy of this history. False: it is not there."""
         named = connection.execute(
-            "SELECT r.uid, coalesce(c.hash, ''), l.who, l.at_ms FROM labels l JOIN runs r ON r.id = l.run"
+            "SELECT r.uid, coalesce(c.hash, ''), l.who, l.at_ms, coalesce(l.criterion_name, '')"
+            " FROM labels l JOIN runs r ON r.id = l.run"
             " LEFT JOIN criteria c ON c.id = l.criterion WHERE l.id = ?",
             (self.number,),
         ).fetchone()
@@ -134,8 +171,8 @@ class TakeBackLabel:
 def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> list[Label]:
     """The labels of these runs (None: of all), oldest first: what came from another history stands at its time."""
     select = (
-        "SELECT r.uid, l.rating, coalesce(c.hash, ''), l.comment, l.who, l.at_ms, l.passed, l.id FROM labels l"
-        " JOIN runs r ON r.id = l.run LEFT JOIN criteria c ON c.id = l.criterion"
+        "SELECT r.uid, l.rating, coalesce(l.criterion_name, ''), l.comment, l.who, l.at_ms, l.passed, l.id,"
+        " coalesce(c.hash, '') FROM labels l JOIN runs r ON r.id = l.run LEFT JOIN criteria c ON c.id = l.criterion"
     )
     if run_ids is None:
         return [_label(row) for row in connection.execute(f"{select} ORDER BY l.at_ms, l.id").fetchall()]
@@ -148,5 +185,28 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
 
 
 def _label(row: Sequence[Any]) -> Label:
-    run, rating, criterion, comment, who, at_ms, passed, number = row
-    return Label(run, rating, criterion, comment, who, at_ms, None if passed is None else bool(passed), number)
+    run, rating, criterion, comment, who, at_ms, passed, number, digest = row
+    given = None if passed is None else bool(passed)
+    return Label(run, rating, criterion, comment, who, at_ms, given, number, digest)
+
+
+# Which label counts
+
+
+def sole_criterion(criteria: Iterable[tuple[str, str]]) -> str:
+    """The name of the only criterion that decides a run, of its criteria as (name, severity); "": none or several do.
+
+    What a person says of a run as a whole, they say of that one. Of several it says nothing.
+    """
+    deciding = [name for name, severity in criteria if severity == "error"]
+    return deciding[0] if len(deciding) == 1 else ""
+
+
+def label_of(labels: Iterable[Label], criterion: str, sole: str) -> Label | None:
+    """The label of a run that counts for its criterion of that name: the last one of the criterion; without any, and
+    where it alone decides the run (`sole`, of `sole_criterion`), the last one of the run as a whole. None: nobody
+    labelled it."""
+    listed = list(labels)
+    own = [one for one in listed if criterion and one.criterion == criterion]
+    chosen = own or [one for one in listed if one.whole and criterion and criterion == sole]
+    return chosen[-1] if chosen else None

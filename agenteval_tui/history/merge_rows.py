@@ -38,7 +38,7 @@ _SAME = {
     "executions": ("uid",),
     "runs": ("uid",),
     "judge_replies": ("request", "answerer", "at_ms", "data"),
-    "labels": ("run", "criterion", "rating", "passed", "comment", "who", "at_ms"),
+    "labels": ("run", "criterion", "criterion_name", "rating", "passed", "comment", "who", "at_ms"),
     "baselines": ("test",),
     "quarantines": ("test", "criterion", "at_ms"),
     "imports": ("digest",),

@@ -151,10 +151,10 @@ class _Merge:
         hashes = {row["id"]: row["hash"] for row in self.batch.tables["criteria"]}
         came, relabelled = 0, dict[str, None]()
         for row in self.batch.tables["labels"]:
-            name = taken_back.name_of_label(
-                uids[row["run"]], hashes.get(row["criterion"], ""), row["who"], row["at_ms"]
-            )
-            gone = taken_back.when(connection, "label", name) is not None
+            named = (uids[row["run"]], hashes.get(row["criterion"], ""), row["who"], row["at_ms"])
+            # What was taken back before version 6 was taken back without the criterion's name.
+            names = {taken_back.name_of_label(*named), taken_back.name_of_label(*named, row["criterion_name"] or "")}
+            gone = any(taken_back.when(connection, "label", name) is not None for name in names)
             new = not gone and bool(numbers.take(connection, "labels", [row]))
             came += new
             if gone if row["run"] in coming else new:

@@ -33,7 +33,9 @@ def notes_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[i
     }
     labels: dict[int, tuple[int, int | None, bool | None]] = {}
     rows = connection.execute(
-        f"SELECT run, criterion, rating, passed FROM labels WHERE run IN ({marks}) ORDER BY at_ms, id", runs
+        "SELECT run, coalesce(criterion_name, criterion), rating, passed FROM labels"
+        f" WHERE run IN ({marks}) ORDER BY at_ms, id",
+        runs,
     ).fetchall()
     for run, criterion, rating, passed in rows:
         number, last, said = labels.get(run, (0, None, None))

@@ -159,12 +159,37 @@ _DECISIONS = (
         UNIQUE (kind, name))""",
 )
 
+# A criterion is its test and its name. Until here two criteria of one name stood under that name, and a label named
+# only the content of its criterion: where a run has several of that content, nobody knows which was meant.
+_CRITERIA = (
+    "UPDATE criterion_results SET name = 'criterion ' || (position + 1) WHERE trim(name) = ''",
+    # As `text.identity.criterion_names` does it.
+    """CREATE TEMP TABLE renamed AS
+        SELECT run, position, name AS was, name || ' (' || nth || ')' AS name FROM (
+            SELECT run, position, name, row_number() OVER (PARTITION BY run, name ORDER BY position) AS nth
+            FROM criterion_results)
+        WHERE nth > 1""",
+    "UPDATE renamed SET name = name || char(39) WHERE EXISTS ("
+    " SELECT 1 FROM criterion_results o WHERE o.run = renamed.run AND o.name = renamed.name)",
+    "UPDATE criterion_results SET name = new.name FROM renamed AS new"
+    " WHERE criterion_results.run = new.run AND criterion_results.position = new.position",
+    # A quarantine of that name was one of each of them.
+    """INSERT INTO quarantines (test, criterion, reason, until_ms, who, at_ms)
+        SELECT DISTINCT q.test, n.name, q.reason, q.until_ms, q.who, q.at_ms
+        FROM quarantines q JOIN runs r ON r.test = q.test JOIN renamed n ON n.run = r.id AND n.was = q.criterion""",
+    "DROP TABLE renamed",
+    "ALTER TABLE labels ADD COLUMN criterion_name TEXT",
+    "UPDATE labels SET criterion_name = (SELECT min(o.name) FROM criterion_results o"
+    " WHERE o.run = labels.run AND o.criterion = labels.criterion HAVING count(*) = 1) WHERE criterion IS NOT NULL",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
     Migration(3, "resuming, answers known before, costs", _RESUMING),
     Migration(4, "totals of what was paid for, smaller transcripts", _PAID),
     Migration(5, "what people decide, and the causes of failures", _DECISIONS),
+    Migration(6, "criteria by their names", _CRITERIA),
 )
 
 

@@ -167,13 +167,17 @@ class Store:
         rating: int | None = None,
         *,
         passed: bool | None = None,
+        criterion: str = "",
         criterion_hash: str = "",
         comment: str = "",
         who: str = "",
     ) -> Future[int]:
-        """A person's verdict (1 to 5, passed or not, or both) on a run or on one criterion of it; gives its number.
-        Earlier ones are kept; the last counts."""
-        return self._submit(label_rows.AddLabel(Label(run_id, rating, criterion_hash, comment, who, passed=passed)))
+        """A person's verdict (1 to 5, passed or not, or both) on a run, or on one criterion of it; gives its number.
+
+        The criterion is the one of that name, or the only one of that content. Earlier labels stay; the last counts.
+        """
+        label = Label(run_id, rating, criterion, comment, who, passed=passed, criterion_hash=criterion_hash)
+        return self._submit(label_rows.AddLabel(label))
 
     def end_execution(self, execution_id: str, status: str, message: str = "") -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.labels import Label
+from agenteval_tui.history.labels import Label, label_of, sole_criterion
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.places import config_dir
 from agenteval_tui.runs.costs import Price, price_for
@@ -102,6 +102,7 @@ class Asker:
     async def answer(self, case: Case) -> Answers:
         """Ask all that the case's criteria want to know. What nobody answers is missing, or a reply with `error`."""
         checkers = [compile_criterion(spec) for spec in case.specs]
+        sole = sole_of_specs(case.specs)
         replies = {key: reply for key, reply in case.replies.items() if not reply.error}
         stored: dict[str, StoredReply] = {}
         for _ in range(ROUNDS):
@@ -110,7 +111,7 @@ class Asker:
             for checker in checkers:
                 for request in checker.requests(case.transcript, case.variables, replies):
                     if request.kind == "person":
-                        reply = label_reply(checker.spec, case.labels)
+                        reply = label_reply(checker.spec, case.labels, sole)
                         if reply is not None:
                             replies[request.hash] = reply
                     else:
@@ -326,16 +327,22 @@ async def _closable(events: AsyncIterator[T]) -> AsyncGenerator[T, None]:
             await cast(Any, events).aclose()
 
 
-def label_reply(spec: CriterionSpec, labels: Iterable[Label]) -> Reply | None:
-    """What a person said: the last label of this criterion, else the last one of the run as a whole."""
-    listed = list(labels)
-    own = [one for one in listed if one.criterion_hash == spec.hash]
-    chosen = own or [one for one in listed if not one.criterion_hash]
-    if not chosen:
+def label_reply(spec: CriterionSpec, labels: Iterable[Label], sole: str) -> Reply | None:
+    """What a person said of this criterion: the label of the run that counts for it (`history.labels.label_of`).
+
+    A label of another version of the criterion is none: the person was asked something else.
+    """
+    own = [one for one in labels if one.whole or one.criterion_hash in ("", spec.hash)]
+    last = label_of(own, spec.name, sole)
+    if last is None:
         return None
-    last = chosen[-1]
     said = {"rating": last.rating, "passed": last.passed, "comment": last.comment, "who": last.who}
     return Reply(json.dumps(said), at_ms=last.at_ms)
+
+
+def sole_of_specs(specs: Iterable[CriterionSpec]) -> str:
+    """The name of the only criterion of a test that decides its runs; "": none or several do."""
+    return sole_criterion((spec.name, spec.severity) for spec in specs)
 
 
 def stored_answers(
@@ -344,13 +351,17 @@ def stored_answers(
     variables: Mapping[str, Any],
     stored: Sequence[StoredReply],
     labels: Sequence[Label] = (),
+    sole: str = "",
 ) -> dict[str, Reply]:
-    """The replies for grading again without asking: what is stored with the run, and its labels."""
+    """The replies for grading again without asking: what is stored with the run, and its labels.
+
+    `sole`: the only criterion that decides the run, of all that it has (`sole_of_specs`).
+    """
     replies = {one.request.hash: one.reply for one in stored}
     for spec in specs:
         for request in compile_criterion(spec).requests(transcript, variables, replies):
             if request.kind == "person":
-                reply = label_reply(spec, labels)
+                reply = label_reply(spec, labels, sole)
                 if reply is not None:
                     replies[request.hash] = reply
     return replies

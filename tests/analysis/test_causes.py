@@ -153,7 +153,7 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     assert decided(store, "accept").said == "execution E1 is the baseline of 1 test"
     assert [one.test_id for one in baselines(store)] == ["smoke"]
 
-    store.label("E1-001", 5).result()
+    store.label("E1-001", 5, criterion="The filter").result()
     assert decided(store, "label", note="really wrong").said == "1 run labelled failed"
     (label,) = store.labels(["E1-000"])
     assert (label.passed, label.criterion_hash, label.comment, label.who) == (

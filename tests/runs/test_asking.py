@@ -336,7 +336,7 @@ async def test_a_run_waits_for_a_person(execution: Made) -> None:
     await made.run()
     row, result = only_result(made)
     assert (row.status, result.outcome) == ("needs_review", Outcome.NEEDS_REVIEW)
-    made.store.label(row.id, 5, criterion_hash=result.criterion_hash, who="kim").result()
+    made.store.label(row.id, 5, criterion=result.criterion, who="kim").result()
     specs = [spec_from_dict(made.store.criterion(one) or {}) for one in row.criteria]
     transcript = made.store.transcript(row.id)
     replies = stored_answers(specs, transcript, {}, made.store.replies(row.id), made.store.labels([row.id]))

@@ -58,8 +58,8 @@ def write_history(db: Path, suite: Path, texts: list[str]) -> None:
             label = {"comment": "comment " + text, "who": "who " + text}
             for again in (0, 1):
                 run = f"AFTER-{number:03}-{again}"
-                criterion = specs_of(text, changed=True)[0].hash
-                store.label(run, 1 + again, passed=bool(again), criterion_hash=criterion, **label).result()
+                criterion = store.results(run)[0].criterion
+                store.label(run, 1 + again, passed=bool(again), criterion=criterion, **label).result()
                 store.label(run, 2, **label).result()
             held = Quarantine(
                 str(suite), f"test-{number}", now + 9 * DAY_MS, "Criterion " + text, "reason " + text, "who " + text

@@ -28,7 +28,7 @@ class Human(RemoteMetric):
     question: str = Field("Is this good?", description="What the person is asked.")
 
     def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
-        return (RemoteRequest("person", "", {"question": self.question, "output": value.text}),)
+        return (RemoteRequest("person", context.criterion, {"question": self.question, "output": value.text}),)
 
     def unanswered(self, missing: Sequence[RemoteRequest], context: Context) -> MetricResult:
         return self.waiting(self.question)

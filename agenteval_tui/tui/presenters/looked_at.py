@@ -86,15 +86,15 @@ def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, w
     """The label of each person on this criterion and on the run; a sign where it says otherwise than the verdict."""
     if facts is None or not facts.labels:
         return []
-    hashes = _hashes(bench, result)
-    counts = {(one.who, bool(one.criterion_hash)): one for one in facts.labels if one.criterion_hash in {"", *hashes}}
+    here = [one for one in facts.labels if one.criterion in ("", result.criterion)]
+    counts = {(one.who, one.criterion, one.criterion_hash if one.unknown else ""): one for one in here}
     lines: list[Line] = []
-    for (_, of_criterion), label in counts.items():
-        outcome = result.outcome if of_criterion else bench.run.status
+    for label in counts.values():
+        outcome = result.outcome if label.criterion else "" if label.unknown else bench.run.status
         # The comment may be long: it has lines of its own.
         cells: list[Cell] = [*label_words(replace(label, comment=""))]
-        if not of_criterion:
-            cells.insert(0, ("the run: ", "dim"))
+        if not label.criterion:
+            cells.insert(0, ("criterion unknown: " if label.unknown else "the run: ", "dim"))
         if disagrees(label, outcome):
             cells.insert(0, (f"{WARNING} ", "error"))
         lines.append(((" ", ""), *cells))

@@ -46,11 +46,13 @@ def review_lines(
         lines += [*paragraph(item.question, width, "bold accent"), ()]
     if comment:
         lines += [*labelled("comment", comment, width, style="accent"), ()]
-    said = [one for one in labels if one.criterion_hash in ("", item.criterion_hash)]
+    said = [one for one in labels if one.criterion in ("", item.criterion)]
     if said:
         lines.append((("labels", "dim"),))
         for one in said:
-            of: Line = (("  ", ""),) if one.criterion_hash else (("  the run: ", "dim"),)
+            of: Line = (("  ", ""),)
+            if not one.criterion:
+                of = (("  criterion unknown: " if one.unknown else "  the run: ", "dim"),)
             lines.append((*of, *label_words(one), (f"  {age(one.at_ms, now)}", "dim")))
         lines.append(())
     lines += labelled("run", f"{row.test_id}, run {row.repetition}, agent {one_line(row.agent, 40)}", width)

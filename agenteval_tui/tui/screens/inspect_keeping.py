@@ -28,17 +28,15 @@ class InspectKeeping(InspectOpening):
         bench = self._bench
         if bench is None:
             return
-        stored = {result.criterion_hash for result in bench.stored}
-        own = bench.criteria[self._criterion].spec.hash
         # Only what the run was graded with is known to the history.
         name = self._criterion_name()
-        known = own if own in stored else next((r.criterion_hash for r in bench.stored if r.criterion == name), "")
+        known = name if name in {result.criterion for result in bench.stored} else ""
 
         def kept(given: Given) -> None:
             if self._bench is bench:
                 self.open_run(bench.run.id, criterion=name)
 
-        ask_label(self, bench.run.id, known, name, kept)
+        ask_label(self, bench.run.id, known, kept)
 
     def action_replies(self) -> None:
         """What judges and others were asked about this run, and what they said; its failed attempts."""

@@ -47,20 +47,19 @@ class LabelScreen(Sheet["Given | None"]):
     def __init__(
         self,
         run: str,
-        criterion_hash: str = "",
-        criterion_name: str = "",
+        criterion: str = "",
         current: Sequence[Label] = (),
         *,
         who: str | None = None,
     ) -> None:
-        """`current`: the labels that the run has, oldest first. Without a criterion only the run as a whole can be
-        labelled. `who`: the name that stands there first; None: the person at the terminal."""
+        """`current`: the labels that the run has, oldest first. `criterion`: its name; without one only the run as a
+        whole can be labelled. `who`: the name that stands there first; None: the person at the terminal."""
         super().__init__()
         from agenteval_tui.history.people import person
 
-        self._run, self._criterion, self._criterion_name = run, criterion_hash, criterion_name or criterion_hash[:8]
+        self._run, self._criterion = run, criterion
         self._current = tuple(current)
-        self._whole = not criterion_hash
+        self._whole = not criterion
         self._rating: int | None = None
         self._passed: bool | None = None
         self._who = person() if who is None else who
@@ -173,8 +172,7 @@ class LabelScreen(Sheet["Given | None"]):
         self._show()
 
     def _last(self) -> Label | None:
-        of = "" if self._whole else self._criterion
-        found = [one for one in self._current if one.criterion_hash == of]
+        found = [one for one in self._current if (one.whole if self._whole else one.criterion == self._criterion)]
         return found[-1] if found else None
 
     # What it looks like
@@ -190,7 +188,7 @@ class LabelScreen(Sheet["Given | None"]):
         self.query_one("#said", LineBlock).show(self._said)
 
     def _head(self, width: int) -> list[Line]:
-        name = self._criterion_name
+        name = self._criterion
         what: Line = (("the run as a whole", "accent"),) if self._whole else ((one_line(name, 60), "accent"),)
         lines = [fit((("A label for ", "bold"), *what), width)]
         if self._criterion:
@@ -220,8 +218,7 @@ class LabelScreen(Sheet["Given | None"]):
 def ask_label(
     screen: FrameScreen,
     run: str,
-    criterion_hash: str = "",
-    criterion_name: str = "",
+    criterion: str = "",
     then: Callable[[Given], None] | None = None,
 ) -> None:
     """Read a run's labels, ask for another one over `screen`, say what became of it; `then` is called when it is kept.
@@ -233,7 +230,7 @@ def ask_label(
     def kept(given: Given | None) -> None:
         if given is None:
             return
-        of = "the run" if not given.label.criterion_hash else one_line(criterion_name, 60) or "the criterion"
+        of = "the run" if given.label.whole else one_line(given.label.criterion, 60)
         app.say(f"Labelled {of}: {given.label.said}. The run: {given.status.replace('_', ' ')}.")
         if then is not None:
             then(given)
@@ -242,6 +239,6 @@ def ask_label(
         return tuple(app.session.store.labels([run]))
 
     def ask(current: tuple[Label, ...]) -> None:
-        app.push_screen(LabelScreen(run, criterion_hash, criterion_name, current), kept)
+        app.push_screen(LabelScreen(run, criterion, current), kept)
 
     screen.ask(read, ask, group="label")

@@ -128,8 +128,8 @@ class ReviewScreen(FrameScreen):
         here = self._item
         # What was gone through stays before the place, so that undo finds it.
         before = (self._items or [])[: self._place]
-        seen = {(one.run_id, one.criterion_hash or one.position) for one in before}
-        rest = [one for one in items if (one.run_id, one.criterion_hash or one.position) not in seen]
+        seen = {(one.run_id, one.criterion) for one in before}
+        rest = [one for one in items if (one.run_id, one.criterion) not in seen]
         if here is not None and here in rest:
             rest.remove(here)
             rest.insert(0, here)
@@ -248,9 +248,7 @@ class ReviewScreen(FrameScreen):
             from agenteval_tui.analysis.labels import give_label, opinion
             from agenteval_tui.history.people import person
 
-            said = opinion(
-                item.run_id, item.criterion_hash, rating=rating, passed=passed, comment=comment, who=person()
-            )
+            said = opinion(item.run_id, item.criterion, rating=rating, passed=passed, comment=comment, who=person())
             return give_label(store, said)
 
         def failed(error: AgentevalError) -> None:
@@ -307,7 +305,7 @@ class ReviewScreen(FrameScreen):
 
         opened = self._opened
         if opened is not None:
-            ask_label(self, opened.item.run_id, opened.item.criterion_hash, opened.item.criterion, self._given)
+            ask_label(self, opened.item.run_id, opened.item.criterion, self._given)
 
     def action_comment(self) -> None:
         """Write it; the verdict comes behind."""

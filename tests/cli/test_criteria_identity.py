@@ -1,0 +1,115 @@
+"""A criterion is its test and its name: labels, verdicts and reports on criteria of equal content stay apart."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HUMAN = '{metrics: [{type: Human, question: "Is it good?"}]}'
+MATCH = "{metrics: [{type: TextMatch, contains_ignore_case: order}]}"
+
+
+def suite(folder: Path, criteria: list[tuple[str, str]], *, name: str = "Orders", test: str = "order") -> Path:
+    """A suite with one test; `criteria`: (name, more YAML or config)."""
+    lines = [
+        f"name: {name}",
+        "agent: shop",
+        "agents: {shop: {kind: demo, version: v1, pace: 0}}",
+        "tests:",
+        f"  - id: {test}",
+        '    prompt: "Where is my order #W1042?"',
+        "    criteria:",
+    ]
+    for called, config in criteria:
+        lines += [
+            f"      - name: {json.dumps(called, ensure_ascii=False)}",
+            "        prototype_class: TextResponse",
+            f"        config_uxon: {config}",
+        ]
+    path = folder / "orders.suite.yaml"
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def newest(cli: Any) -> str:
+    return str(json.loads(cli("show", "last", "--json").out)["runs"][0]["run"])
+
+
+def outcomes(cli: Any, run: str) -> dict[str, str]:
+    shown = json.loads(cli("show", run, "--json").out)
+    return {one["criterion"]: one["outcome"] for one in shown["criteria"]}
+
+
+@pytest.mark.parametrize(
+    "names", [("tone", "facts"), ("tone", "tone"), (" ", "  "), ("a/b", "1"), ("tone", "Tone"), ('"q"', "'q'")]
+)
+def test_a_label_of_one_criterion_answers_no_other(cli: Any, tmp_path: Path, names: tuple[str, str]) -> None:
+    cli("run", suite(tmp_path, [(one, HUMAN) for one in names]))
+    run = newest(cli)
+    waiting = json.loads(cli("review", "--json").out)["waiting"]
+    assert [one["address"] for one in waiting] == [f"{run}/1", f"{run}/2"]
+    assert "needs_review" in cli("label", f"{run}/1", "passed").out
+    first, second = outcomes(cli, run)
+    assert outcomes(cli, run) == {first: "passed", second: "needs_review"}
+    (left,) = json.loads(cli("review", "--json").out)["waiting"]
+    assert (left["address"], left["criterion"]) == (f"{run}/2", second)
+    assert "failed" in cli("label", f"{run}/2", "failed").out
+    assert outcomes(cli, run) == {first: "passed", second: "failed"}
+
+
+def test_a_label_of_the_run_is_no_label_of_its_criteria(cli: Any, tmp_path: Path) -> None:
+    cli("run", suite(tmp_path, [("tone", HUMAN), ("facts", HUMAN), ("about it", MATCH)]))
+    run = newest(cli)
+    said = cli("label", run, "passed").out
+    assert "needs_review" in said
+    assert f"counts for no criterion of the run; to label one: {run}/1, {run}/2, {run}/3" in said
+    assert set(outcomes(cli, run).values()) == {"needs_review", "passed"}
+    assert len(json.loads(cli("review", "--json").out)["waiting"]) == 2
+    for one in json.loads(cli("judge-report", "--json").out)["criteria"]:
+        assert (one["labelled"], one["n"], one["accuracy"]) == (0, 0, None)
+
+
+def test_a_label_of_the_run_counts_for_the_only_criterion_that_decides(cli: Any, tmp_path: Path) -> None:
+    config = f"{MATCH}\n        severity: warning"
+    cli("run", suite(tmp_path, [("tone", HUMAN), ("about it", config)]))
+    run = newest(cli)
+    assert "counts for no criterion" not in cli("label", run, "failed").out
+    assert outcomes(cli, run) == {"tone": "failed", "about it": "passed"}
+    report = {one["criterion"]: one for one in json.loads(cli("judge-report", "--json").out)["criteria"]}
+    assert report["about it"]["labelled"] == 0, "it decides nothing: what was said of the run was not said of it"
+
+
+def test_a_label_is_taken_back_on_the_command_line(cli: Any, tmp_path: Path) -> None:
+    cli("run", suite(tmp_path, [("tone", HUMAN), ("facts", HUMAN)]))
+    run = newest(cli)
+    cli("label", f"{run}/tone", "failed", "--who", "kim")
+    cli("label", f"{run}/tone", "passed", "--who", "kim")
+    cli("label", f"{run}/facts", "passed", "--who", "kim")
+    assert outcomes(cli, run) == {"tone": "passed", "facts": "passed"}
+    none = cli("label", f"{run}/tone", "--remove", "--who", "lee")
+    assert (none.code, "lee has no label of tone" in none.err, "kim" in none.err) == (2, True, True)
+    assert "taken back: passed; the run stands as failed" in cli("label", f"{run}/tone", "--remove", "--who", "kim").out
+    assert outcomes(cli, run) == {"tone": "failed", "facts": "passed"}, "the label before it counts again"
+    assert "needs_review" in cli("label", f"{run}/tone", "--remove", "--who", "kim").out
+    assert cli("label", f"{run}/tone", "--remove", "--who", "kim").code == 2
+    assert cli("label", f"{run}/tone", "passed", "--remove").code == 2
+    assert cli("label", f"{run}/tone").code == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["tone", "tone"], 'a second criterion named "tone": its position tells it apart, and it is called "tone (2)"'),
+        (["a", "  "], 'a criterion without a name: its position tells it apart, and it is called "criterion 2"'),
+        (["a", "b"], ""),
+    ],
+)
+def test_validate_says_that_names_do_not_tell_criteria_apart(
+    cli: Any, tmp_path: Path, names: list[str], said: str
+) -> None:
+    checked = cli("validate", suite(tmp_path, [(one, MATCH) for one in names]))
+    assert checked.code == 0
+    assert (said in checked.out) if said else ("same-name" not in checked.out)
