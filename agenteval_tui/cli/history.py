@@ -10,6 +10,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
 from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.moments import IN_FUTURE, in_future
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
 
@@ -52,7 +53,7 @@ def command(
         else:
             executions = store.execution_rows(shown)
             data = [_execution_data(row) for row in executions]
-            times = [(moment(row.started_ms), _took(row)) for row in executions]
+            times = [(moment(row.started_ms), _took(row), in_future(row.started_ms)) for row in executions]
     if as_json:
         invocation.out.json(data)
         return 0
@@ -115,7 +116,7 @@ def _took(row: Any) -> str:
     return f"{said}  on {where}" if where else said
 
 
-def _print_execution(out: Output, one: dict[str, Any], started: str, took: str) -> None:
+def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, future: bool) -> None:
     # Of an import nothing was graded; of a run the rest was not needed.
     skipped = "not graded" if one["kind"] == "import" else "skipped"
     words = (("failed", "failed"), ("errors", "in error"), ("needs_review", "to review"), ("cancelled", "cancelled"))
@@ -131,6 +132,7 @@ def _print_execution(out: Output, one: dict[str, Any], started: str, took: str) 
         f" of {one['runs']}",
         (took, "dim"),
         (status, "warn"),
+        (f"  {IN_FUTURE}" * future, "warn"),
     )
 
 

@@ -10,6 +10,7 @@ from agenteval_tui.cli.explained import print_facts
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.moments import IN_FUTURE, in_future
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
     out.line((one_line(execution.title), "bold"), (f"  {execution.id}", "dim"))
     agents = f", agents {one_line(execution.agents)}" if execution.agents else ""
     out.line((f"{moment(execution.started_ms)}, {execution.kind}, {execution.status}{agents}", "dim"))
+    if in_future(execution.started_ms):
+        out.line((f"{IN_FUTURE}: the clock of the machine that ran it was wrong, or this one is", "warn"))
     if execution.message:
         out.line((execution.message, "warn"))
     for row in store.runs_of_execution(execution.id):

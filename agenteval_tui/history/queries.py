@@ -48,10 +48,13 @@ def executions(connection: sqlite3.Connection, limit: int, before: int | None) -
 
 
 def execution(connection: sqlite3.Connection, ref: str) -> ExecutionRow:
-    """By id, unique start of an id, or "last": what began last, whichever came into the file last (another history may
-    have been merged since). Raises AgentevalError."""
+    """By id, unique start of an id, or "last": the one that came into the history last, as every list has it.
+
+    Clocks have no say in that: one execution that was begun on a machine with a wrong clock would be last for years.
+    Raises AgentevalError.
+    """
     if ref == "last":
-        last = connection.execute("SELECT id FROM executions ORDER BY started_ms DESC, id DESC LIMIT 1").fetchone()
+        last = connection.execute("SELECT id FROM executions ORDER BY id DESC LIMIT 1").fetchone()
         if last is None:
             raise AgentevalError(NOTHING_RAN, mend="run a suite first: agenteval run PATH")
         return execution_rows(connection, [last[0]])[0]

@@ -1,12 +1,22 @@
-"""A moment in the future as people write it: `14d`, `2w`, `12h`, or a day (2026-12-24)."""
+"""Moments in the future: as people write them (`14d`, `2w`, `12h`, 2026-12-24), and those that a wrong clock made."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
 
+from agenteval_tui.text.identity import now_ms
+
+IN_FUTURE = "begun in the future"
+_SLACK_MS = 300_000  # clocks of two machines may differ by minutes
+
 _SPAN = re.compile(r"(\d{1,4})\s*([hdw])", re.IGNORECASE)
 _MS = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+
+
+def in_future(started_ms: int | None) -> bool:
+    """Whether a stored start (milliseconds since 1970) lies ahead of this machine's clock, by five minutes or more."""
+    return started_ms is not None and started_ms > now_ms() + _SLACK_MS
 
 
 def moment_from(text: str, now: int) -> int:

@@ -13,6 +13,7 @@ from history_made import SUITE, ended, planned, record, results, transcript
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.rows import CriterionSummary, PlannedRun, RunEnded, RunFilter
 from agenteval_tui.history.store import Store
+from agenteval_tui.text.moments import in_future
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError, Transcript
 
@@ -354,3 +355,13 @@ def test_a_hundred_thousand_characters_survive(store: Store) -> None:
     run = store.run("EXECUTION-1-RUN-00000")
     assert store.transcript(run.id) == big
     assert (len(run.prompt_head), len(run.output_head), len(run.why)) == (240, 240, 240)
+
+
+def test_the_last_execution_is_the_one_that_came_last_whatever_the_clocks_say(store: Store) -> None:
+    """One execution begun in 2106 was `last` for years, while every list showed today's first."""
+    store.begin_execution(replace(record("FUTURE"), started_ms=4_300_000_000_000), []).result()
+    store.begin_execution(replace(record("TODAY"), started_ms=1_795_262_400_000), []).result()
+    assert store.execution("last").id == "TODAY"
+    assert next(one.id for one in store.executions(5)) == "TODAY"
+    assert in_future(store.execution("FUTURE").started_ms)
+    assert not in_future(1_500_000_000_000)
