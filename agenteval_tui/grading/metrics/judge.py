@@ -15,7 +15,7 @@ from agenteval_tui.grading.metrics.judge_prompt import (
     tools_of,
 )
 from agenteval_tui.grading.metrics.judge_reply import Judgment, UnreadableError, read_judgment
-from agenteval_tui.grading.metrics.judge_scale import SCALES, NoScoreError, OffScaleError, Scale, ScaleName, median
+from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError, Scale, ScaleName, median
 from agenteval_tui.grading.metrics.metric import Context, Finding
 from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.remote import (
@@ -38,9 +38,10 @@ _LINE = 300
 class Judge(RemoteMetric):
     """Asks another agent, the judge, to score the value by criteria in words.
 
-    The judge gets a fixed prompt with the material marked as data, and answers as JSON with a score and its reasons.
-    An answer that can't be read is asked for once more; if that can't be read either, or a score is not on the scale,
-    the outcome is `error`, never a verdict.
+    The judge gets a fixed prompt with the material marked as data. It answers with one JSON object: a score and its
+    reasons, bare or in one code block, or after one think block. An answer in any other form, or whose fields
+    contradict each other, is asked for once more; if that can't be read either, or a score is not on the scale, the
+    outcome is `error`, never a verdict.
     """
 
     asks: ClassVar[AskKind] = "chat"
@@ -145,14 +146,14 @@ class Judge(RemoteMetric):
             except UnreadableError as problem:
                 said = f"the judge's reply can't be read, neither the first nor the second{which}: {problem}"
                 return self.error(said, replies_as_evidence(asked))
-            except (OffScaleError, NoScoreError) as problem:
+            except OffScaleError as problem:
                 return self.error(f"the judge's score {problem}{which}", replies_as_evidence(asked))
         if not judgments:
             raise UnusableError("no judge was asked")
         return self._result(judgments, asked)
 
     def _read(self, reply: Reply) -> Judgment:
-        return read_judgment(reply.raw, self.the_scale, tuple(self.dimensions or ()))
+        return read_judgment(reply.raw, self.the_scale, tuple(self.dimensions or ()), threshold=self.threshold)
 
     def _result(self, judgments: Sequence[Judgment], asked: Sequence[Asked]) -> MetricResult:
         scale = self.the_scale

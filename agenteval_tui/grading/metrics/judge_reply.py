@@ -1,24 +1,27 @@
 """What a judge answered, read out of its text.
 
-Strict, because a guess would be a verdict: one JSON object with a score, or nothing. Text around it, a code block
-and further keys do no harm. Several objects that disagree are not read: the judged text may have put one there.
+A guess would be a verdict, so nothing is searched for in a reply: less one code fence or one think block it must be one
+JSON object, or a bare number where the scale allows that. Text that a judge quotes can then never become its verdict.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval_tui.grading.metrics.judge_scale import NoScoreError, Scale
+from agenteval_tui.grading.metrics.judge_scale import NoScoreError, Scale, read_verdict
 
-_LONGEST = 200_000  # characters of a reply that are looked at
-_STARTS = 200  # places where an object may begin
-_BARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*\.?\s*")
+_LONGEST = 200_000  # characters of a reply that are read
+_BARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*\.?")
+_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+.-]*[ \t]*\r?\n(?P<inside>.*)\n[ \t]*\1", re.DOTALL)
+_FENCE_MARKS = ("```", "~~~")
+_THINK = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THINK_MARK = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _SCORE = ("score", "overall", "overall_score")
-_PASS = ("score", "pass", "passed", "verdict", "outcome")
+_PASS = ("pass", "passed", "verdict", "outcome")
 _BY_DIMENSION = ("dimensions", "scores")
 
 
@@ -37,40 +40,98 @@ class Judgment:
     weaknesses: tuple[str, ...] = ()
 
 
-def read_judgment(text: str, scale: Scale, dimensions: Sequence[str] = ()) -> Judgment:
+def read_judgment(
+    text: str, scale: Scale, dimensions: Sequence[str] = (), *, threshold: float | None = None
+) -> Judgment:
     """The judgment in a reply. Raises `UnreadableError`, and `OffScaleError` for a score that is not on the scale.
 
-    Without an overall score, the mean of the dimensions is it. Each of `dimensions` must have a score.
+    Without an overall score, the mean of the dimensions is it. Each of `dimensions` must have a score. `threshold` is
+    the least share 0..1 that passes (default: the scale's own): a reply that also says in words whether the answer
+    passes must not contradict its score.
     """
     if len(text) > _LONGEST:
         raise UnreadableError(f"the reply is longer than {_LONGEST} characters")
-    if not text.strip():
+    bare_text = _unwrapped(text)
+    least = scale.share(scale.threshold) if threshold is None else threshold
+    try:
+        bare = _BARE.fullmatch(bare_text)
+        if bare is not None and scale.name == "one_to_five" and not dimensions:
+            return Judgment(scale.read(bare[1]), {})
+        return _judgment(_object(bare_text), scale, dimensions, least)
+    except NoScoreError as problem:
+        raise UnreadableError(str(problem)) from None
+
+
+def _unwrapped(text: str) -> str:
+    """The reply without the one fence around it, or the one think block before it. Raises `UnreadableError`."""
+    text = text.strip("\ufeff \t\r\n")
+    if not text:
         raise UnreadableError("the reply is empty")
-    bare = _BARE.fullmatch(text)
-    if bare is not None and scale.name == "one_to_five" and not dimensions:
-        return Judgment(scale.read(bare[1]), {})
-    found: list[Judgment] = []
-    why = "there is no JSON object in the reply"
-    for given in _objects(text):
-        try:
-            found.append(_judgment(given, scale, dimensions))
-        except (UnreadableError, NoScoreError) as problem:
-            why = str(problem)
-    if not found:
-        raise UnreadableError(why)
-    if any((one.score, one.dimensions) != (found[-1].score, found[-1].dimensions) for one in found):
-        raise UnreadableError("there are several JSON objects in the reply, with different scores")
-    return found[-1]
+    if text.startswith(_FENCE_MARKS):
+        fenced = _FENCE.fullmatch(text)
+        if fenced is None:
+            raise UnreadableError("the reply is not one whole code block")
+        text = fenced["inside"].strip()
+        if text.startswith(_FENCE_MARKS):
+            raise UnreadableError("there is a code block inside the code block")
+        return text
+    if _THINK_MARK.match(text) is None:
+        return text
+    thought = _THINK.match(text)
+    if thought is None:
+        raise UnreadableError("the think block at the start does not end")
+    if len(_THINK_MARK.findall(text)) > 2:
+        # Which of several ends is the judge's own can't be known: the judged text may hold one.
+        raise UnreadableError("there are several think tags in the reply")
+    text = text[thought.end() :].strip()
+    if not text:
+        raise UnreadableError("there is nothing after the think block")
+    if text.startswith(_FENCE_MARKS):
+        raise UnreadableError("after the think block stands a code block, not the bare JSON object")
+    return text
 
 
-def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str]) -> Judgment:
-    scores = _dimensions(given, scale, dimensions)
-    key = next((name for name in (_PASS if scale.name == "pass_fail" else _SCORE) if given.get(name) is not None), None)
-    if key is not None:
-        score = scale.read(given[key])
-    elif scores:
-        score = sum(scores.values()) / len(scores)
-    else:
+def _object(text: str) -> Mapping[str, Any]:
+    """The one JSON object that a text is. Raises `UnreadableError`."""
+    try:
+        given = json.loads(text, object_pairs_hook=_agreeing, parse_constant=_no_constant)
+    except json.JSONDecodeError as problem:
+        if problem.msg == "Extra data":
+            raise UnreadableError("there is text after the JSON value") from None
+        raise UnreadableError("the reply is not one JSON object") from None
+    except RecursionError:
+        raise UnreadableError("the JSON is nested too deeply") from None
+    except UnreadableError:
+        raise
+    except ValueError:  # a whole number with thousands of digits
+        raise UnreadableError("the JSON has a number that is too long") from None
+    if not isinstance(given, dict):
+        raise UnreadableError("the reply is JSON, but not an object")
+    return given
+
+
+def _agreeing(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of which no key is given twice with different values."""
+    held: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in held and not _same(held[name], value):
+            raise UnreadableError(f"the key {_quoted(name)} is given twice, with different values")
+        held[name] = value
+    return held
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _no_constant(name: str) -> Any:
+    raise UnreadableError(f"{name} is not JSON")
+
+
+def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str], threshold: float) -> Judgment:
+    scores = _dimensions(given, scale, dimensions, threshold)
+    score = _stated(given, scale, threshold, sum(scores.values()) / len(scores) if scores else None)
+    if score is None:
         raise UnreadableError("the JSON object has no `score`")
     return Judgment(
         score,
@@ -81,35 +142,51 @@ def _judgment(given: Mapping[str, Any], scale: Scale, dimensions: Sequence[str])
     )
 
 
-def _dimensions(given: Mapping[str, Any], scale: Scale, wanted: Sequence[str]) -> dict[str, float]:
+def _dimensions(given: Mapping[str, Any], scale: Scale, wanted: Sequence[str], threshold: float) -> dict[str, float]:
     if not wanted:
         return {}
-    held = next((given[name] for name in _BY_DIMENSION if isinstance(given.get(name), Mapping)), given)
-    found = {}
+    holders = [given[name] for name in _BY_DIMENSION if isinstance(given.get(name), Mapping)] or [given]
+    found: dict[str, float] = {}
     for name in wanted:
-        one = held.get(name)
-        if isinstance(one, Mapping):  # {"helpful": {"score": 4, "reasoning": "..."}}
-            one = one.get("score")
-        if one is None:
-            raise UnreadableError(f"there is no score for the dimension {name!r}")
-        found[name] = scale.read(one)
+        for held in holders:
+            one = held.get(name)
+            if isinstance(one, Mapping):  # {"helpful": {"score": 4, "reasoning": "..."}}
+                score = _stated(one, scale, threshold, None)
+            else:
+                score = None if one is None else scale.read(one)
+            if score is not None and found.setdefault(name, score) != score:
+                raise UnreadableError(f"there are two different scores for the dimension {_quoted(name)}")
+        if name not in found:
+            raise UnreadableError(f"there is no score for the dimension {_quoted(name)}")
     return found
 
 
-def _objects(text: str) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects in a text, outermost ones, in order."""
-    decoder = json.JSONDecoder()
-    at, tries = text.find("{"), 0
-    while at >= 0 and tries < _STARTS:
-        tries += 1
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
-            continue
-        if isinstance(value, Mapping):
-            yield value
-        at = text.find("{", end)
+def _stated(given: Mapping[str, Any], scale: Scale, threshold: float, otherwise: float | None) -> float | None:
+    """The score that an object states, else `otherwise`; None: none. Raises when two of its fields contradict."""
+    scores: dict[str, float] = {}
+    verdicts: dict[str, bool] = {}
+    for name, value in given.items():
+        known = name.strip().lower()  # "Score" beside "score" may contradict it, and is not read alone
+        if known in _SCORE and value is not None:
+            scores[name] = scale.read(value)
+        elif known in _PASS and value is not None:
+            verdicts[name] = read_verdict(value)
+    if len(set(scores.values())) > 1:
+        raise UnreadableError(f"{_listed(scores)} contradict each other")
+    score = next((scores[name] for name in _SCORE if name in scores), otherwise)
+    if score is None and scale.name == "pass_fail":
+        score = next((float(verdicts[name]) for name in _PASS if name in verdicts), None)
+    if score is not None and any(one is not scale.passes(score, threshold) for one in verdicts.values()):
+        raise UnreadableError(f"{_listed([*(scores or ['the score']), *verdicts])} contradict each other")
+    return score
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(name if " " in name else f"`{name}`" for name in names)
+
+
+def _quoted(name: str) -> str:
+    return repr(name if len(name) <= 60 else name[:59] + "…")
 
 
 def _text(given: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,6 +12,7 @@ ScaleName = Literal["pass_fail", "zero_to_one", "one_to_five", "zero_to_ten"]
 
 _TRUE = {"true", "pass", "passed", "yes"}
 _FALSE = {"false", "fail", "failed", "no"}
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class OffScaleError(ValueError):
@@ -37,11 +39,9 @@ class Scale:
 
         `"false"` is false. A number may stand in quotes.
         """
-        if self.name == "pass_fail" and isinstance(given, str) and given.strip().lower() in _TRUE | _FALSE:
-            return 1.0 if given.strip().lower() in _TRUE else 0.0
+        if self.name == "pass_fail" and (said := _word(given)) is not None:
+            return float(said)
         if isinstance(given, bool):
-            if self.name == "pass_fail":
-                return float(given)
             raise NoScoreError(f"{str(given).lower()} is no number")
         number = _number(given)
         if number is None:
@@ -49,6 +49,12 @@ class Scale:
         if not self.low <= number <= self.high or (self.name == "pass_fail" and number not in (0, 1)):
             raise OffScaleError(f"{number:g} is not on the scale ({self.in_words})")
         return number
+
+    def passes(self, score: float, threshold: float) -> bool:
+        """Whether a score passes where `threshold` is the least share 0..1 that does. On pass_fail a score says it."""
+        if self.name == "pass_fail" and score in (0, 1):
+            return bool(score)
+        return self.share(score) >= threshold - 1e-9
 
     def share(self, score: float) -> float:
         """The score as a figure 0..1."""
@@ -69,6 +75,17 @@ SCALES: dict[str, Scale] = {
 }
 
 
+def read_verdict(given: Any) -> bool:
+    """Pass or fail, as a judge wrote it: a word, true or false, 1 or 0. Raises `NoScoreError` when it is neither."""
+    said = _word(given)
+    if said is not None:
+        return said
+    number = _number(given)
+    if number not in (0, 1):
+        raise NoScoreError(f"{_short(given)} is neither pass nor fail")
+    return bool(number)
+
+
 def median(scores: Iterable[float]) -> float:
     """The middle one, or the mean of the two in the middle. The module `statistics` takes too long to load for it."""
     ordered = sorted(scores)
@@ -76,12 +93,18 @@ def median(scores: Iterable[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
+def _word(given: Any) -> bool | None:
+    if isinstance(given, str):
+        word = given.strip().lower()
+        return True if word in _TRUE else False if word in _FALSE else None
+    return given if isinstance(given, bool) else None
+
+
 def _number(given: Any) -> float | None:
     if isinstance(given, str):
-        try:
-            given = float(given.strip())
-        except ValueError:
+        if _NUMBER.fullmatch(given.strip()) is None:  # float() would also read "1_0" and "١"
             return None
+        given = float(given)
     if not isinstance(given, int | float):
         return None
     try:
