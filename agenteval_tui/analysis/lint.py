@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig, Suite, Test
 
 
+_CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"
+
+
 def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[Problem]]:
     """The suites at `paths` (files or folders), and all that is wrong with them, in the order of the files.
 
@@ -155,9 +158,10 @@ def _test(
     if not suite.agent and not test.agent:
         message = f'test "{test.id}" names no agent, and neither does its suite'
         yield _at(loaded, node, "no-agent", message, "write `agent: NAME` at the top, or run with --agent", "warning")
-    if not any(criterion.severity == "error" for criterion in test.criteria):
+    threshold = test.pass_threshold if test.pass_threshold is not None else suite.defaults.pass_threshold
+    if not threshold and not any(criterion.severity == "error" for criterion in test.criteria):
         message = f'test "{test.id}" can\'t fail: none of its criteria has severity error'
-        yield _at(loaded, node, "cannot-fail", message, "give one criterion `severity: error`", "warning")
+        yield _at(loaded, node, "cannot-fail", message, _CAN_FAIL, "warning")
     yield from conversation_problems(loaded, test)
     yield from datasets.problems(test)
     columns = datasets.columns(test)

@@ -166,7 +166,7 @@ def with_labels(store: Store, row: RunRow) -> str:
         fresh.append(result)
     if tuple(fresh) == results:
         return ""
-    verdict = verdict_of(fresh, _threshold(row))
+    verdict = verdict_of(fresh, threshold_of(store, row))
     store.run_ended(
         RunEnded(
             run_id=row.id,
@@ -184,8 +184,13 @@ def with_labels(store: Store, row: RunRow) -> str:
     return str(verdict.outcome)
 
 
-def _threshold(row: RunRow) -> float | None:
-    """The test's threshold, as far as its suite's file is still there."""
+def threshold_of(store: Store, row: RunRow) -> float | None:
+    """The test's threshold when the run was planned; of runs that an older program stored, the one in the suite's
+    file, as far as that is still there."""
+    task = store.task_of(row.id)
+    if task is not None:
+        found = task.get("pass_threshold")
+        return None if found is None else float(found)
     from pathlib import Path
 
     from agenteval_tui.suites.load import load_suite

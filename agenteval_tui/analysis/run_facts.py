@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 class RunFacts:
     """`labels` and `replies` oldest first; `repetitions`: runs of the same test, row and variation in its execution.
 
-    0 repetitions: not known.
+    0 repetitions: not known. `pass_threshold`: the test's, when it was run.
     """
 
     labels: tuple[Label, ...] = ()
     replies: tuple[StoredReply, ...] = ()
     attempts: tuple[FailedAttempt, ...] = ()
     repetitions: int = 0
+    pass_threshold: float | None = None
 
 
 def facts_of_run(store: Store, row: RunRow) -> RunFacts:
     """Read them; a few queries."""
+    from agenteval_tui.analysis.regrade import threshold_of
     from agenteval_tui.analysis.repetitions import repetitions
 
     return RunFacts(
@@ -34,6 +36,7 @@ def facts_of_run(store: Store, row: RunRow) -> RunFacts:
         replies=tuple(store.replies(row.id)),
         attempts=tuple(store.failed_attempts(row.id)),
         repetitions=len(repetitions(store, row, everywhere=False)),
+        pass_threshold=threshold_of(store, row),
     )
 
 

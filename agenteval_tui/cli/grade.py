@@ -162,7 +162,9 @@ def _grade_one(
     as_json: bool,
     ask: Ask | None,
 ) -> int:
-    from agenteval_tui.grading.grade import grade
+    from agenteval_tui.grading.grade import grade, not_made
+    from agenteval_tui.grading.results import Outcome
+    from agenteval_tui.grading.sentences import of_not_made
 
     verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
     if as_json:
@@ -172,7 +174,12 @@ def _grade_one(
 
         print_facts(out, explain(verdict.results), 0)
         score = "" if verdict.score is None else f", score {verdict.score:.2f}"
-        out.line((str(verdict.outcome), STYLES.get(str(verdict.outcome), "dim")), score)
+        missing = not_made(verdict.results) if verdict.outcome is not Outcome.ERROR else 0
+        out.line(
+            (str(verdict.outcome), STYLES.get(str(verdict.outcome), "dim")),
+            score,
+            (f"  {of_not_made(missing)}" if missing else "", "warn"),
+        )
     return exit_code({str(verdict.outcome): 1})
 
 

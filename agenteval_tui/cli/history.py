@@ -137,7 +137,7 @@ def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, 
 
 
 def _print_run(out: Output, one: dict[str, Any]) -> None:
-    why = one_line(one["why"], 80) if one["outcome"] != "passed" else one_line(one["output"], 80)
+    why = one_line(one["why"] or (one["output"] if one["outcome"] == "passed" else ""), 80)
     out.line(
         (SIGNS.get(one["outcome"], "·"), STYLES.get(one["outcome"], "dim")),
         f" {one['run']}  {one_line(one['test'], 30):<30} {duration(one['duration_ms']):>8}  ",

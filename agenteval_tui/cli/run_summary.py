@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.cli.output import STYLES, Output, Style, dollars, percent, percent_range, plural
@@ -55,6 +55,7 @@ def print_summary(
     out.line()
     _print_errors(out, errors)
     _print_counts(out, counts_of(row), row.runs)
+    print_not_made(out, runs)
     print_in_short(out, store, row.id)
     if row.status in ("stopped", "failed", "interrupted"):
         style: Style = "warn" if row.status == "stopped" else "bad"
@@ -92,6 +93,15 @@ def _print_counts(out: Output, counts: Mapping[str, int], total: int) -> None:
     if left > 0:
         parts += [(f"{left} not run", "warn"), ", "]
     out.line(*(parts[:-1] or ["nothing was run"]), f" of {plural(total, 'run')}")
+
+
+def print_not_made(out: Output, runs: Iterable[RunRow]) -> None:
+    """How many checks could not be made in runs that have a verdict all the same; nothing where there are none."""
+    from agenteval_tui.exchange.report_figures import checks_not_made
+    from agenteval_tui.grading.sentences import of_not_made
+
+    if said := of_not_made(checks_not_made(runs)):
+        out.line((said, "warn"), (" in runs that have a verdict", "dim"))
 
 
 def _print_errors(out: Output, errors: Sequence[tuple[str, int]]) -> None:

@@ -9,6 +9,7 @@ import click
 from agenteval_tui.cli.explained import print_facts
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
+from agenteval_tui.cli.run_summary import print_not_made
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.moments import IN_FUTURE, in_future
 from agenteval_tui.text.problems import AgentevalError
@@ -75,7 +76,8 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
         out.line((f"{IN_FUTURE}: the clock of the machine that ran it was wrong, or this one is", "warn"))
     if execution.message:
         out.line((execution.message, "warn"))
-    for row in store.runs_of_execution(execution.id):
+    runs = store.runs_of_execution(execution.id)
+    for row in runs:
         name = row.test_id + (f" [{row.variation}]" if row.variation else "")
         out.line(
             (SIGNS.get(row.status, "·"), STYLES.get(row.status, "dim")),
@@ -83,6 +85,7 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
             (one_line(row.why, 100), "dim"),
         )
     out.line(f"{execution.passed} passed, {execution.failed} failed, {execution.errors} in error of {execution.runs}")
+    print_not_made(out, runs)
     from agenteval_tui.cli.cause_lines import print_in_short
 
     print_in_short(out, store, execution.id)
@@ -107,6 +110,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         out.json(document)
         return 0
     from agenteval_tui.grading.explain import explain
+    from agenteval_tui.grading.sentences import of_not_made
 
     if not only_transcript:
         out.line((one_line(row.test_name), "bold"), (f"  {row.id}", "dim"))
@@ -117,6 +121,7 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
                 f" {duration(row.duration_ms)}",
                 "dim",
             ),
+            (f"  {of_not_made(row.checks_not_made)}" if row.checks_not_made else "", "warn"),
         )
         out.line()
     print_transcript(out, transcript)

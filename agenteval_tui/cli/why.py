@@ -8,6 +8,7 @@ from agenteval_tui.cli.explained import print_facts
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES
 from agenteval_tui.grading.explain import on_one_line
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -37,7 +38,12 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     if as_markdown:
         out.line(explanation.as_markdown(found).rstrip("\n"))
         return 0
-    out.line((f"{one_line(row.test_name)}: {row.status}", STYLES.get(row.status, "bold")), (f"  {row.id}", "dim"))
+    missing = f"  {of_not_made(row.checks_not_made)}" if row.checks_not_made else ""
+    out.line(
+        (f"{one_line(row.test_name)}: {row.status}", STYLES.get(row.status, "bold")),
+        (f"  {row.id}", "dim"),
+        (missing, "warn"),
+    )
     if found.agent_error:
         out.line((found.agent_error, "broken"))
     print_facts(out, found.facts, 0, longest=None)

@@ -16,6 +16,7 @@ from agenteval_tui.grading.explain import (
     render_markdown,
     render_text,
 )
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.display import displayable, one_line
@@ -106,6 +107,8 @@ def as_markdown(one: Explanation) -> str:
     ]
     if one.agent_error:
         lines += [f"- ! {code_span(one_line(one.agent_error))}"]
+    if row.checks_not_made:
+        lines += [f"- {of_not_made(row.checks_not_made)}"]
     if one.criteria:
         lines += [render_markdown(one.facts)]
     if one.divergence:
@@ -127,6 +130,7 @@ def as_json(one: Explanation) -> dict[str, Any]:
         "repetition": row.repetition,
         "agent": row.agent,
         "status": row.status,
+        "checks_not_made": row.checks_not_made,
         "error": error_to_json(one.error),
         "divergence": one.divergence,
         "criteria": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +13,7 @@ from agenteval_tui.analysis.comparison_words import points, said_of_counts, said
 from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.exchange.quarantined import NotGating, not_gating
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text import numbers
 
@@ -138,6 +139,8 @@ class ReportFigures:
             said.append(f"{counted(flaky, 'test')} passed in some runs and not in others.")
         if row.errors:
             said.append(f"{counted(row.errors, 'run')} ended in an error, which no rate counts.")
+        if missing := checks_not_made(self.runs):
+            said.append(f"{of_not_made(missing)} in runs that have a verdict.")
         if self.held:
             said.append(self.held.said)
         if self.against is not None:
@@ -145,6 +148,11 @@ class ReportFigures:
         if row.status not in ("finished", "running"):
             said.append(f"The execution was {row.status}" + (f": {row.message}." if row.message else "."))
         return " ".join(said)
+
+
+def checks_not_made(runs: Iterable[RunRow]) -> int:
+    """The checks that could not be made in runs which have a verdict all the same."""
+    return sum(run.checks_not_made for run in runs if run.status in ("passed", "failed"))
 
 
 def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
@@ -162,6 +170,8 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     held = not_gating(store, runs)
     notes = {(run.suite_name, run.test_id): held.of_run(run) for run in runs} if held else {}
     found = [*_metrics(execution, stats["overall"], stats["tests"], held), *judges]
+    if missing := checks_not_made(runs):
+        found.append(Figure("Checks that could not be made", f"{missing:,}", missing, "count"))
     against = against_baseline(store, execution)
     return ReportFigures(
         execution=execution,

@@ -192,6 +192,7 @@ WHY = {
             "repetition": COUNT,
             "agent": TEXT,
             "status": STATUS,
+            "checks_not_made": COUNT,
             "error": {
                 **or_null(ERROR),
                 "description": "why the agent did not finish",

@@ -92,6 +92,7 @@ def run_data(row: RunRow, results: Sequence[CriterionResult], transcript: Transc
         "score": row.score,
         "why": row.why,
         "warnings": row.warnings,
+        "checks_not_made": row.checks_not_made,
         "started": iso(row.started_ms),
         "duration_ms": row.duration_ms,
         "attempts": row.attempts,

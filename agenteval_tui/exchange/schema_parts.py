@@ -190,6 +190,7 @@ RUN: dict[str, Schema] = {
     "score": or_null(SHARE),
     "why": TEXT,
     "warnings": COUNT,
+    "checks_not_made": COUNT,
     "started": or_null(TIME),
     "duration_ms": or_null(NUMBER),
     "attempts": COUNT,

@@ -100,6 +100,8 @@ class Code(StrEnum):
     CHECKS_NOTHING = "checks_nothing"
     THRESHOLD = "threshold"
     """The score decides, against `threshold`."""
+    SCORE_UNKNOWN = "score_unknown"
+    """A criterion without a score keeps the test's `threshold` from being checked."""
     NOT_FINISHED = "not_finished"
     """The agent did not finish: nothing is graded."""
     NO_VERDICT = "no_verdict"

@@ -42,26 +42,39 @@ def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None 
     """The verdict that criterion results make together.
 
     Score: the weighted mean of those that have one. Criteria of severity `error` decide: one failed makes the
-    verdict failed; else one in error makes it error, one waiting for a person needs_review. A criterion that
-    checks nothing, or was skipped, counts nowhere.
+    verdict failed; else one in error makes it error, one waiting for a person needs_review. With a threshold every
+    criterion of weight above 0 decides in the same way, whatever its severity: without its score the mean is unknown.
+    A criterion that checks nothing, or was skipped, counts nowhere.
     """
     kept = tuple(results)
     scored = [one for one in kept if one.score is not None]
     weights = sum(one.weight for one in scored)
     score: float | None = sum(one.weight * (one.score or 0.0) for one in scored) / weights if weights else 0.0
     warnings = sum(one.severity == "warning" and one.outcome is Outcome.FAILED for one in kept)
-    deciding = [one for one in kept if one.severity == "error"]
     for outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW):
-        hit = [one for one in deciding if one.outcome is outcome]
+        hit = [one for one in kept if one.outcome is outcome and _decides(one, pass_threshold)]
         if hit:
-            if not scored:
-                score = None
-            return Verdict(outcome, score, kept, warnings)
+            if pass_threshold is not None and outcome is not Outcome.FAILED:
+                # A score of the other criteria would be the mean of something else.
+                fields: Fields = {"threshold": pass_threshold}
+                return Verdict(outcome, None, kept, warnings, code=Code.SCORE_UNKNOWN, fields=fields)
+            return Verdict(outcome, score if scored else None, kept, warnings)
     assert score is not None
     if pass_threshold is not None and score < pass_threshold - 1e-9:
         fields = {"of": "test", "score": score, "threshold": pass_threshold, "reached": False}
         return Verdict(Outcome.FAILED, score, kept, warnings, code=Code.THRESHOLD, fields=fields)
     return Verdict(Outcome.PASSED, score, kept, warnings)
+
+
+def _decides(one: CriterionResult, pass_threshold: float | None) -> bool:
+    if one.severity == "error":
+        return True
+    return pass_threshold is not None and one.weight > 0 and one.outcome is not Outcome.FAILED
+
+
+def not_made(results: Iterable[CriterionResult]) -> int:
+    """How many checks could not be made: criteria in error."""
+    return sum(one.outcome is Outcome.ERROR for one in results)
 
 
 def foreign_result(

@@ -72,13 +72,31 @@ def own_of_criterion(result: CriterionResult) -> str:
 
 
 def of_verdict(verdict: Verdict) -> str:
-    """Why a test's verdict is what it is; "" for one that passed."""
-    if verdict.message or verdict.code:
+    """Why a test's verdict is what it is; of one that passed: which checks could not be made, "" for none."""
+    if verdict.message or (verdict.code and verdict.code != Code.SCORE_UNKNOWN):
         return verdict.message or of_error(verdict.code, verdict.fields)
     if verdict.outcome == "passed":
+        missing = [one for one in verdict.results if one.outcome == "error"]
+        return f"{of_not_made(len(missing))}: {_of_first(missing)}" if missing else ""
+    unknown = verdict.code == Code.SCORE_UNKNOWN
+    hit = [
+        one
+        for one in verdict.results
+        if one.outcome is verdict.outcome and (one.severity == "error" or (unknown and one.weight > 0))
+    ]
+    if not hit:
         return ""
-    hit = [one for one in verdict.results if one.severity == "error" and one.outcome is verdict.outcome]
-    return f"{hit[0].criterion}: {of_criterion(hit[0])}{_more(len(hit))}" if hit else ""
+    said = f"{_of_first(hit)}{_more(len(hit))}"
+    return f"{said}; {of_error(verdict.code, verdict.fields)}" if unknown else said
+
+
+def of_not_made(count_: int) -> str:
+    """How many checks could not be made; "" for none."""
+    return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not be made"
+
+
+def _of_first(results: Sequence[CriterionResult]) -> str:
+    return f"{results[0].criterion}: {of_criterion(results[0])}"
 
 
 def _unnegated(result: CriterionResult) -> str:
@@ -218,6 +236,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.VALUE_FOUND: lambda f: "a value was found; no metric looks at it",
     Code.NOTHING_EXTRACTED: lambda f: "nothing extracted",
     Code.THRESHOLD: _threshold,
+    Code.SCORE_UNKNOWN: lambda f: f"without its score the test's threshold {f['threshold']:g} can't be checked",
     Code.NOT_FINISHED: lambda f: f"not graded: the agent did not finish ({f['kind']}: {f['message']})",
     Code.NO_VERDICT: lambda f: "no verdict was given",
     Code.BAD_CONFIG: lambda f: str(f["message"]),

@@ -28,7 +28,7 @@ _RUN = (
     "SELECT r.id, r.uid, e.uid, r.position, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
     " r.agent, r.status, r.score, r.started_ms, r.duration_ms, r.attempts, r.input_tokens, r.output_tokens, r.cost,"
     " p.prompt_head, r.output_head, r.why, r.error_kind, r.error_message, p.variables, p.tags, p.criteria, r.warnings,"
-    " r.cached"
+    " r.cached, (SELECT count(*) FROM criterion_results c WHERE c.run = r.id AND c.outcome = 'error')"
     " FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
     " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan"
 )
@@ -285,7 +285,7 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    variables, tags, criteria, warnings, cached = row[25:]
+    variables, tags, criteria, warnings, cached, not_made = row[25:]
     values = (
         *row[:25],
         {} if variables == "{}" else json.loads(variables),
@@ -293,5 +293,6 @@ def _run(row: tuple[Any, ...]) -> RunRow:
         () if criteria == "[]" else tuple(json.loads(criteria)),
         warnings,
         bool(cached),
+        not_made,
     )
     return RunRow(*values)

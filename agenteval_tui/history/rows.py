@@ -174,6 +174,8 @@ class RunRow:
     criteria: tuple[str, ...] = ()
     warnings: int = 0
     cached: bool = False
+    checks_not_made: int = 0
+    """Criteria in error, whatever the run's own outcome."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -334,6 +334,10 @@ class Store:
         older program, or imported, are not in it."""
         return self._read(lambda c: tasks.tasks_of(c, execution_id))
 
+    def task_of(self, run_id: str) -> Mapping[str, Any] | None:
+        """What one run was planned from (`runs.tasks`); None where `tasks_of` has nothing of it."""
+        return self._read(lambda c: tasks.task_of(c, run_id))
+
     def setup_of(self, execution_id: str) -> dict[str, Any] | None:
         """What the tasks of an execution have in common (`runs.tasks`); None: it can't be resumed."""
         return self._read(lambda c: tasks.setup_of(c, execution_id))

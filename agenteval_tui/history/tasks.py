@@ -105,6 +105,18 @@ def tasks_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, Sto
     return {run: StoredTask(tasks[row, number], seed) for run, row, number, seed in rows if (row, number) in tasks}
 
 
+def task_of(connection: sqlite3.Connection, run_id: str) -> Mapping[str, Any] | None:
+    """The task of one run; None: it was stored by an older program, or imported."""
+    found = connection.execute(
+        "SELECT t.data, r.task_number FROM runs r JOIN tasks t ON t.id = r.task WHERE r.uid = ?", (clean(run_id),)
+    ).fetchone()
+    if found is None:
+        return None
+    listed = unpack(found[0])
+    task: Mapping[str, Any] | None = listed[found[1]] if 0 <= found[1] < len(listed) else None
+    return task
+
+
 def setup_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, Any] | None:
     """What the tasks of an execution have in common; None: it has no such thing, or it was lost."""
     found = connection.execute(

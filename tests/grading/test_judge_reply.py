@@ -135,7 +135,9 @@ def test_fields_that_agree_and_wrapped_numbers_are_read(reply: str) -> None:
     assert read_judgment(reply, SCALES["one_to_five"]).score == 4
 
 
-@pytest.mark.parametrize("reply", ["4 of 5", "4/5", "**4**", "4 5", "Score: 4", "[4]", '"4"', "٤", "4\n\n2", "<think>4"])
+@pytest.mark.parametrize(
+    "reply", ["4 of 5", "4/5", "**4**", "4 5", "Score: 4", "[4]", '"4"', "٤", "4\n\n2", "<think>4"]
+)
 def test_a_number_with_anything_beside_it_is_not_read(reply: str) -> None:
     with pytest.raises(UnreadableError):
         read_judgment(reply, SCALES["one_to_five"])

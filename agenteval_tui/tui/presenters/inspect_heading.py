@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
-from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.grade import not_made, verdict_of
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.presenters.figures import duration, tokens
@@ -46,9 +47,11 @@ def run_heading(
     """The run over the whole width; with what today's criteria say, where that differs."""
     # A scratch criterion is nobody's verdict on the run.
     in_a_file = all(criterion.index is not None for criterion in bench.criteria)
-    differs = agreement(bench.run.status, results) if in_a_file else ""
-    note: tuple[Cell, ...] = (("   ", ""), (differs, "error")) if differs else ()
     known = run_facts or RunFacts()
+    differs = agreement(bench.run.status, results, known.pass_threshold) if in_a_file else ""
+    note: tuple[Cell, ...] = (("   ", ""), (differs, "error")) if differs else ()
+    if missing := of_not_made(not_made(results)) if bench.run.status in ("passed", "failed") else "":
+        note = (*note, ("   ", ""), (missing, "error"))
     note = (*note, *_label_note(bench.run.status, known))
     return spread(((" ", ""), *run_cells(bench, known.repetitions), *note), (*facts(bench), (" ", "")), width)
 
@@ -66,12 +69,12 @@ def _label_note(status: str, known: RunFacts) -> tuple[Cell, ...]:
     return (("   ", ""), (f"{WARNING} {words}" if against else words, "error" if against else "dim"))
 
 
-def agreement(stored: str, results: Sequence[CriterionResult]) -> str:
+def agreement(stored: str, results: Sequence[CriterionResult], pass_threshold: float | None = None) -> str:
     """What to say when the stored outcome and the one under the criteria as they are now differ; "" otherwise."""
     own = [result for result in results if not result.source]
     if not own or stored not in ("passed", "failed"):
         return ""
-    now = verdict_of(own).outcome
+    now = verdict_of(own, pass_threshold).outcome
     return "" if now == stored else f"the criteria as shown say {word(now)}"
 
 

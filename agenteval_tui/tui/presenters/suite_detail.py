@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.statistics import wilson
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import Problem
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
@@ -156,7 +157,9 @@ def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
 def _why(runs: Sequence[RunRow], width: int) -> list[Line]:
     failing = [run for run in runs if run.status in ("failed", "error")]
     if not failing:
-        return [((left("Why", LABEL), "dim"), ("nothing failed in the last runs", "passed"))]
+        missing = of_not_made(sum(run.checks_not_made for run in runs))
+        note: list[Line] = [((left("", LABEL), "dim"), (missing, "error"))] if missing else []
+        return [((left("Why", LABEL), "dim"), ("nothing failed in the last runs", "passed")), *note]
     causes = Counter(run.why or run.error_message or run.status for run in failing)
     lines: list[Line] = [((f"Why it fails  {len(failing)} of {len(runs)}", "bold"),)]
     for cause, number in causes.most_common(3):
