@@ -132,8 +132,8 @@ def _variable(given: str) -> tuple[str, str]:
 def _read_transcript(path: Path) -> Transcript:
     import json
 
+    from agenteval_tui.exchange.given_transcript import read_given
     from agenteval_tui.suites.load import decode_utf8
-    from agenteval_tui.transcripts.codec import from_json
 
     try:
         data = path.read_bytes()
@@ -146,10 +146,10 @@ def _read_transcript(path: Path) -> Transcript:
         where = f"{path}:{error.lineno}:{error.colno}"
         mend = "a JSON Lines file goes with --transcripts" if "\n" in text.strip() else "give JSON"
         raise AgentevalError(f"this is not valid JSON: {error.msg}", where=where, mend=mend) from None
-    except RecursionError:
-        raise AgentevalError("this JSON is nested too deep", where=str(path)) from None
+    except (RecursionError, ValueError) as error:  # too deep, or a whole number of thousands of digits
+        raise AgentevalError(f"this JSON can't be read: {error}", where=str(path)) from None
     try:
-        return from_json(value)
+        return read_given(value)
     except AgentevalError as error:
         raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
 
@@ -214,7 +214,7 @@ def _transcripts(path: Path) -> Iterator[tuple[int, Transcript]]:
     """The transcripts of a JSON Lines file with their lines. Raises `AgentevalError` for a line that is none."""
     import json
 
-    from agenteval_tui.transcripts.codec import from_json
+    from agenteval_tui.exchange.given_transcript import read_given
 
     try:
         with path.open("rb") as file:
@@ -223,7 +223,7 @@ def _transcripts(path: Path) -> Iterator[tuple[int, Transcript]]:
                     continue
                 where = f"{path}:{number}"
                 try:
-                    yield number, from_json(json.loads(line.decode("utf-8-sig")))
+                    yield number, read_given(json.loads(line.decode("utf-8-sig")))
                 except (ValueError, RecursionError) as error:
                     raise AgentevalError(f"this line is not valid JSON: {error}", where=where) from None
                 except AgentevalError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import (
     Message,
@@ -48,13 +49,14 @@ def from_json(data: Any) -> Transcript:
     """
     if isinstance(data, list):
         return from_openai_messages(data)
-    if not isinstance(data, Mapping) or not isinstance(data.get("messages", []), list):
+    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
+        # An object of another kind must not become an empty transcript: every check for an absence would pass on it.
         raise AgentevalError(
-            "this is not a transcript",
+            f"this is not a transcript: it is {said_of_json(data)}",
             mend="give this project's JSON (an object with `messages`) or a list of OpenAI chat messages",
         )
     if "version" not in data:
-        transcript = from_openai_messages(data.get("messages", []))
+        transcript = from_openai_messages(data["messages"])
         final = data.get("final_output")
         return replace(transcript, final_output=final) if isinstance(final, str) else transcript
     try:
@@ -79,7 +81,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             raise AgentevalError(
                 f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
             )
-        content = content_text(item.get("content"))
+        content = content_text(item.get("content")) or _refusal_of(item)
         made: list[int] = []
         for position, one in enumerate(_calls_of(item)):
             call = _call_from_openai(one, fallback_id=f"call_{number}_{position}", message=number)
@@ -151,6 +153,27 @@ def decode_arguments(raw: Any) -> tuple[Any, bool]:
         return raw, True
 
 
+def said_of_json(value: Any) -> str:
+    """What a JSON value is, in a few words: "an object with the keys a, b"."""
+    if isinstance(value, Mapping):
+        keys = [one_line(str(key), 40) for key in value]
+        more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
+        return f"an object with the keys {', '.join(keys[:8])}{more}" if keys else "an empty object"
+    if isinstance(value, list):
+        return f"a list whose first item is {_kind(value[0])}" if value else "an empty list"
+    return _kind(value)
+
+
+def _kind(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return f"the number {value!r:.40}"
+    if isinstance(value, str):
+        return "a text"
+    return "an object" if isinstance(value, Mapping) else "a list"
+
+
 def content_text(content: Any) -> str:
     """A message's content as text: a string as it is, parts joined by newlines, other values as JSON."""
     if content is None:
@@ -178,6 +201,12 @@ def _reasoning_of(item: Mapping[str, Any]) -> str:
         if isinstance(item.get(key), str):
             return str(item[key])
     return ""
+
+
+def _refusal_of(item: Mapping[str, Any]) -> str:
+    """What a model that refuses says instead of an answer (Chat Completions)."""
+    found = item.get("refusal")
+    return found if isinstance(found, str) else ""
 
 
 def _calls_of(item: Mapping[str, Any]) -> list[Any]:

@@ -118,11 +118,12 @@ def test_criteria_that_are_none(cli, transcript: Path, tmp_path: Path, text: str
     ("text", "said"),
     [
         ("{", ":1:2"),
-        ("[1]", "no role"),
+        ("[1]", "item 1 is not a message"),
         ("5", "not a transcript"),
         ("{}\n{}", "--transcripts"),
-        ("[" * 100_000, "nested"),
+        ("[" * 100_000, "can't be read"),
     ],
+    ids=["cut off", "a number in a list", "a number", "lines", "deep"],
 )
 def test_transcripts_that_are_none(cli, criteria: Path, tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "t.json"
