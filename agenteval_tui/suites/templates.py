@@ -13,13 +13,10 @@ from agenteval_tui.text.quick_dataclass import dataclass
 if TYPE_CHECKING:
     from jinja2.sandbox import SandboxedEnvironment
 
-MAX_RENDERED = 10_000_000  # characters
+MAX_RENDERED = 10_000_000
+"""Characters that a template may make."""
 _MARKS = ("{{", "{%", "{#")
 _ONE_EXPRESSION = re.compile(r"\s*\{\{-?((?:(?!\{\{|\}\}).)*?)-?\}\}\s*", re.DOTALL)
-
-
-class _TooLargeError(Exception):
-    """A template makes more than it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +41,23 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
         return text
     import jinja2
 
+    from agenteval_tui.suites.template_limits import MAX_SECONDS, TooLargeError, limited
+
     try:
-        parts: list[str] = []
-        length = 0
-        for part in _compiled(text).generate(dict(variables)):
-            length += len(part)
-            if length > MAX_RENDERED:
-                raise _TooLargeError
-            parts.append(part)
-        return "".join(parts)
-    except _TooLargeError:
-        raise AgentevalError(f"this template makes more than {MAX_RENDERED:,} characters", mend="shorten it") from None
+        with limited():
+            parts: list[str] = []
+            length = 0
+            for part in _compiled(text).generate(dict(variables)):
+                length += len(part)
+                if length > MAX_RENDERED:
+                    raise TooLargeError
+                parts.append(part)
+            return "".join(parts)
+    except TooLargeError:
+        raise AgentevalError(
+            f"this template makes more than {MAX_RENDERED:,} characters, or takes longer than {MAX_SECONDS:g} s",
+            mend="make widths, repetitions and loops smaller",
+        ) from None
     except jinja2.exceptions.SecurityError as error:
         raise AgentevalError(f"the sandbox forbids this template: {error}", mend="use plain variables") from None
     except jinja2.TemplateError as error:
@@ -73,11 +76,14 @@ def render_value(text: str, variables: Mapping[str, Any]) -> Any:
         return render(text, variables)
     import jinja2
 
+    from agenteval_tui.suites.template_limits import TooLargeError, limited
+
     try:
-        value = _compiled_expression(alone.group(1))(**dict(variables))
+        with limited():
+            value = _compiled_expression(alone.group(1))(**dict(variables))
     except jinja2.TemplateSyntaxError:
         return render(text, variables)  # more than one expression after all, or none: said with its place
-    except (jinja2.TemplateError, _TooLargeError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError):
+    except (jinja2.TemplateError, TooLargeError, TypeError, ValueError, ArithmeticError, LookupError, RecursionError):
         return render(text, variables)  # fails the same way, and says so
     return render(text, variables) if isinstance(value, jinja2.Undefined) else value
 
@@ -123,29 +129,9 @@ def template_problems(text: str, known: Collection[str] | Mapping[str, Any]) -> 
 
 @lru_cache(maxsize=1)
 def _environment() -> SandboxedEnvironment:
-    import jinja2
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from agenteval_tui.suites.template_limits import LimitedEnvironment
 
-    class Sandbox(ImmutableSandboxedEnvironment):
-        """Also keeps an expression from making something huge: `"x" * 10**9`, `10 ** 10 ** 8`."""
-
-        intercepted_binops = frozenset(("*", "**"))
-
-        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            if operator == "**":
-                if not all(isinstance(one, int | float) and abs(one) <= 10_000 for one in (left, right)):
-                    raise _TooLargeError
-            elif any(isinstance(one, int) and abs(one) > 10_000 for one in (left, right)) and not all(
-                isinstance(one, int | float) for one in (left, right)
-            ):
-                raise _TooLargeError
-            return super().call_binop(context, operator, left, right)
-
-    environment = Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
-    # Whatever could make a lot out of a little, or reads what is no variable, is not needed in a prompt.
-    for name in ("range", "lipsum", "cycler", "joiner", "namespace"):
-        environment.globals.pop(name, None)
-    return environment
+    return LimitedEnvironment()
 
 
 @lru_cache(maxsize=512)
