@@ -16,8 +16,8 @@ from agenteval_tui.grading.explain import (
     render_markdown,
     render_text,
 )
-from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import AgentevalError

@@ -14,7 +14,7 @@ SCORES = {PASSED: 1.0, FAILED: 0.0, ERROR: None, REVIEW: None}
 
 
 def one(outcome: Outcome, severity: str = "error", weight: float = 1.0) -> CriterionResult:
-    return CriterionResult(f"{severity} {outcome}", outcome, SCORES[outcome], severity, weight, reason="because")
+    return CriterionResult(f"{severity} {outcome}", outcome, SCORES[outcome], severity, weight, message="because")
 
 
 @pytest.mark.parametrize("severity", ["warning", "info"])
