@@ -1,8 +1,9 @@
 """Two sides compared, by test and criterion, and all together; regressions first.
 
-A *case* is a test, or a row of its dataset, in one variation. The k-th repetition of a case on the left goes with the
-k-th on the right: repetitions are interchangeable, so any pairing that does not look at outcomes is as good. Where one
-side is another variation or another agent, variations are not told apart. Errors are no verdicts, and are left out.
+A *case* is a test, or a row of its dataset (what it is, wherever it stands), in one variation. The k-th repetition of
+a case on the left goes with the k-th on the right: repetitions are interchangeable, so any pairing that does not look
+at outcomes is as good. Where one side is another variation or another agent, variations are not told apart. Errors are
+no verdicts, and are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantined
     from agenteval_tui.history.store import Store
 
-Case = tuple[str, str, str, int]
+Case = tuple[str, str, str, str]
 Runs = dict[Case, list[ComparedRun]]
 MOST_PAIRS = 50
 """Pairs of runs that flipped which a test keeps, for attribution."""
@@ -113,7 +114,7 @@ def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[s
     found: Runs = {}
     for run in runs:
         variation = run.variation if by_variation else ""
-        key = (renamed.get(run.suite_key, run.suite_key), run.test_id, variation, run.row)
+        key = (renamed.get(run.suite_key, run.suite_key), run.test_id, variation, run.row_case)
         found.setdefault(key, []).append(run)
     for listed in found.values():
         listed.sort(key=lambda run: (run.variation, run.repetition, run.rowid))

@@ -19,7 +19,7 @@ from agenteval_tui.analysis.statistics import (
 )
 from agenteval_tui.history.comparing import ComparedRun
 
-Case = tuple[str, str, str, int]
+Case = tuple[str, str, str, str]
 Runs = Mapping[Case, Sequence[ComparedRun]]
 _DECIDED = ("passed", "failed")
 _DRAWS = 400_000  # of the bootstrap of what was measured, at most

@@ -20,7 +20,7 @@ class Datasets:
 
     def __init__(self, loaded: LoadedSuite) -> None:
         self._loaded = loaded
-        self._checks: dict[tuple[str, int | None], DatasetCheck] = {}
+        self._checks: dict[tuple[str, int | None, str | None], DatasetCheck] = {}
         self._said: set[Problem] = set()
         self._trusted: bool | None = None
 
@@ -54,7 +54,7 @@ class Datasets:
     def _check(self, dataset: Dataset) -> DatasetCheck:
         from agenteval_tui.suites.dataset_check import check_dataset
 
-        key = (dataset.file, dataset.limit)
+        key = (dataset.file, dataset.limit, dataset.row_id)
         found = self._checks.get(key)
         if found is None:
             path = Path(self._loaded.path)

@@ -263,6 +263,7 @@ def _stored(record: ExecutionRecord, one: Regraded, transcript: Transcript) -> t
         test_name=row.test_name,
         variation=row.variation,
         row=row.row,
+        row_key=row.row_key,
         repetition=row.repetition,
         agent=row.agent,
         prompt=row.prompt_head,

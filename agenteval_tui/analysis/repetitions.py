@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.divergence import Fork, Tree, Way, acts_of, first_divergence, tree_of
 from agenteval_tui.analysis.divergence_words import said_of_fork, said_of_run
+from agenteval_tui.suites.row_keys import row_case
 from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Divergence:
 
 def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST) -> list[RunRow]:
     """The ended runs of the same test, row and variation, newest first; `everywhere` false: of its execution."""
-    rows = store.repetitions(run.suite_key, run.test_id, run.variation, run.row, most)
+    rows = store.repetitions(run.suite_key, run.test_id, run.variation, row_case(run.row, run.row_key), most)
     return [row for row in rows if everywhere or row.execution_id == run.execution_id]
 
 

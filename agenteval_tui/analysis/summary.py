@@ -18,6 +18,7 @@ from agenteval_tui.analysis.statistics import (
 )
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.runs.sequential import confidence_sequence
+from agenteval_tui.suites.row_keys import row_label
 from agenteval_tui.text.quick_dataclass import dataclass
 
 
@@ -31,6 +32,7 @@ class TestKey:
     test_id: str
     variation: str
     row: int
+    row_key: str = ""
 
 
 def execution_stats(
@@ -54,7 +56,7 @@ def execution_stats(
     """
     groups: dict[TestKey, list[RunRow]] = {}
     for row in rows:
-        groups.setdefault(TestKey(row.suite_key, row.test_id, row.variation, row.row), []).append(row)
+        groups.setdefault(TestKey(row.suite_key, row.test_id, row.variation, row.row, row.row_key), []).append(row)
     ids = _ids(list(groups))
     tests = [_of_test(ids[key], key, runs, count_errors, steps or {}, imported) for key, runs in groups.items()]
     every = [row for runs in groups.values() for row in runs]
@@ -69,7 +71,7 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
     for key in keys:
         name = key.test_id
         if (key.suite_key, key.test_id) in rows:
-            name += f"#{key.row}"
+            name += f"#{row_label(key.row, key.row_key)}"
         if key.variation:
             name += f" [{key.variation}]"
         names[key] = name
@@ -96,6 +98,7 @@ def _of_test(
         "test": key.test_id,
         "variation": key.variation,
         "row": key.row,
+        "row_key": key.row_key,
         "n": n,
         "passed": passed,
         "errors": count.errors,

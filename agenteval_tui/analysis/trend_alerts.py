@@ -62,14 +62,14 @@ def watch(store: Store, wanted: Wanted, below: float, at_ms: int) -> Watched:
     grouped, known, left_out, runs = store.read(lambda connection: _read(connection, wanted, held))
     tests = {(one.suite_key, one.test_id): one.row for one in known}
     before = store.run_rows(runs)
+    of_datasets = store.read(lambda connection: rows.rows_of_runs(connection, runs))
     for was, now in zip(before, gating(store, before, held).runs, strict=True):
         if was.status == now.status:
             continue
         test = tests[was.suite_key, was.test_id]
         # One run less of the one kind, one more of the other: figures add tallies up.
-        change = Tally(
-            0, None, test, was.variation, was.row, *(_one(now.status, n) - _one(was.status, n) for n in _ENDS)
-        )
+        row = of_datasets.get(was.rowid, 0)
+        change = Tally(0, None, test, was.variation, row, *(_one(now.status, n) - _one(was.status, n) for n in _ENDS))
         for key in _groups(wanted, was):
             grouped.setdefault(key, (key, []))[1].append(change)
     alerts = []

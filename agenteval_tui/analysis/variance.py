@@ -12,6 +12,7 @@ from agenteval_tui.analysis.statistics import Interval, pass_at_k, pass_hat_k, p
 from agenteval_tui.analysis.trends import Wanted, pick
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
+from agenteval_tui.suites.row_keys import row_label
 
 if TYPE_CHECKING:
     from agenteval_tui.history.connect import Connection
@@ -51,6 +52,8 @@ class Entry:
     whose: Whose = "unknown"
     quarantine: Quarantine | None = None
     parts: tuple[tuple[str, int, int], ...] = ()
+    row_key: str = ""
+    """What the dataset's row is (`suites.row_keys`); `row` is where it stood last."""
     mended: bool = False
     """Whether its criteria were edited between its runs and never varied by one version: that explains what varies."""
 
@@ -95,7 +98,7 @@ class Entry:
     @property
     def name(self) -> str:
         """The test's id, with its row and variation where it has them."""
-        row = f"#{self.row}" if self.row else ""
+        row = f"#{row_label(self.row, self.row_key)}" if self.row else ""
         return f"{self.test_id}{row}" + (f" [{self.variation}]" if self.variation else "")
 
     @property
@@ -112,6 +115,7 @@ class Entry:
             "test": self.test_id,
             "variation": self.variation,
             "row": self.row,
+            "row_key": self.row_key,
             "criterion": self.criterion or None,
             "n": self.n,
             "passed": self.passed,
@@ -142,7 +146,7 @@ class Ledger:
     """
 
     tests: tuple[Entry, ...]
-    criteria: dict[tuple[str, str, str, int], tuple[Entry, ...]]
+    criteria: dict[tuple[str, str, str, str], tuple[Entry, ...]]
     since_ms: int
     cut: bool = False
 
@@ -179,7 +183,7 @@ def ledger(store: Store, wanted: Wanted, at_ms: int, *, judges: bool = True) -> 
     tests, criteria, since_ms, cut = store.read(lambda connection: _counted(connection, wanted, held))
     if judges:
         criteria = [_with_split(store, wanted, one) if one.flaky else replace(one, whose="nobody") for one in criteria]
-    grouped: dict[tuple[str, str, str, int], list[Entry]] = {}
+    grouped: dict[tuple[str, str, str, str], list[Entry]] = {}
     for one in sorted(criteria, key=_worst_first):
         grouped.setdefault(_key(one), []).append(one)
     by_test = {key: tuple(listed) for key, listed in grouped.items()}
@@ -187,8 +191,8 @@ def ledger(store: Store, wanted: Wanted, at_ms: int, *, judges: bool = True) -> 
     return Ledger(tuple(sorted(known, key=_worst_first)), by_test, since_ms, cut)
 
 
-def _key(one: Entry) -> tuple[str, str, str, int]:
-    return one.suite_key, one.test_id, one.variation, one.row
+def _key(one: Entry) -> tuple[str, str, str, str]:
+    return one.suite_key, one.test_id, one.variation, one.row_key
 
 
 def _worst_first(one: Entry) -> tuple[float, int, str, str]:
@@ -208,8 +212,10 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
     ended: dict[tuple[int, str, int], dict[str, rows.Tally]] = {}
     for one in rows.tallies(connection, picked, [place], "agent"):
         ended.setdefault((one.test, one.variation, one.row), {})[one.key] = one
+    places = rows.rows_known(connection, sorted({row for _, _, row in ended if row}))
     for (number, variation, row), by_agent in ended.items():
         test = names[number]
+        row_key, place_then = places.get(row, ("", 0))
         parts = tuple(
             (agent, one.passed, one.passed + one.failed + (one.errors if wanted.count_errors else 0))
             for agent, one in sorted(by_agent.items())
@@ -217,23 +223,26 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
         every = by_agent.values()
         tests.append(
             Entry(
-                *(test.suite_key, test.suite, test.test_id, test.test, variation, row, "", ""),
+                *(test.suite_key, test.suite, test.test_id, test.test, variation, place_then, "", ""),
                 *(sum(n for _, _, n in parts), sum(one.passed for one in every)),
                 *(sum(one.errors for one in every), sum(one.review for one in every)),
                 quarantine=held.test(test.suite_key, test.test_id),
                 parts=parts,
+                row_key=row_key,
             )
         )
     criteria = []
     for said in rows.verdicts(connection, picked):
         test = names[said.test]
+        row_key, place_then = places.get(said.row, ("", 0))
         n = said.passed + said.failed
         criteria.append(
             Entry(
-                *(test.suite_key, test.suite, test.test_id, test.test, said.variation, said.row),
+                *(test.suite_key, test.suite, test.test_id, test.test, said.variation, place_then),
                 *(said.name, said.criterion, n, said.passed, said.errors, said.review),
                 quarantine=held.criterion(test.suite_key, test.test_id, said.name),
                 parts=tuple((agent, passed, passed + failed) for agent, passed, failed in said.by_agent),
+                row_key=row_key,
             )
         )
     return tests, criteria, since_ms, cut
@@ -251,7 +260,8 @@ def _with_split(store: Store, wanted: Wanted, one: Entry) -> Entry:
         known = rows.tests_known(connection)
         (row,) = (test.row for test in known if (test.suite_key, test.test_id) == (one.suite_key, one.test_id))
         picked = replace(pick(connection, wanted, known), tests=(row,))
-        return rows.runs_of(connection, picked, one.variation, one.row, _JUDGED_RUNS)
+        number = rows.row_number(connection, row, one.row_key)
+        return rows.runs_of(connection, picked, one.variation, number, _JUDGED_RUNS)
 
     runs = store.run_rows(store.read(newest))
     found = judge_variance.split(judge_variance.verdicts_of(store, runs, one.criterion_hash))

@@ -107,7 +107,9 @@ class RunProgress:
         owners = {(ref.test, ref.suite) for ref in self.view.planned.runs}
         shared = {test for test, times in Counter(test for test, _ in owners).items() if times > 1}
         for ref in self.view.planned.runs:
-            name = ref.test + (f" [{ref.variation}]" if ref.variation else "") + (f" #{ref.row}" if ref.row else "")
+            name = (
+                ref.test + (f" [{ref.variation}]" if ref.variation else "") + (f" #{ref.row_label}" if ref.row else "")
+            )
             if several and not ref.variation.endswith(f": {ref.agent}"):  # an arm of an A/B run says it already
                 name += f" ({ref.agent})"
             name += f" ({ref.suite})" if ref.test in shared else ""

@@ -54,6 +54,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
 
 def _case(store: Store, row: RunRow, properties: list[tuple[str, str]], held: NotGating) -> list[str]:
     name = row.test_name + (f" [{row.variation}]" if row.variation else "")
+    name += f" row {row.row_label}" if row.row else ""
     name += f" #{row.repetition}" if row.repetition > 1 else ""
     attributes = {
         "classname": f"{row.suite_name}.{row.test_id}",

@@ -111,7 +111,16 @@ class ReportFigures:
         """The same, with repetitions of a test together that did not pass for the same reason."""
         alike: dict[tuple[object, ...], list[RunRow]] = {}
         for run in self.bad_runs:
-            key = (run.status, run.suite_key, run.test_id, run.variation, run.row, run.why, run.error_message)
+            key = (
+                run.status,
+                run.suite_key,
+                run.test_id,
+                run.variation,
+                run.row,
+                run.row_key,
+                run.why,
+                run.error_message,
+            )
             alike.setdefault(key, []).append(run)
         return list(alike.values())
 

@@ -167,7 +167,7 @@ def _table(heads: Iterable[str], rows: Iterable[list[str]]) -> Iterator[str]:
 def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     transcript = store.transcript(row.id)
     where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
-    where += (f" #{row.row}" if row.row else "") + f", repetition {row.repetition}, agent {row.agent}"
+    where += (f" #{row.row_label}" if row.row else "") + f", repetition {row.repetition}, agent {row.agent}"
     state = _CLASSES.get(row.status, "dim")
     yield "<section>"
     said = _line(f"{row.test_name}: {row.status}")

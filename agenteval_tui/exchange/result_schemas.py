@@ -12,6 +12,7 @@ from agenteval_tui.exchange.schema_parts import (
     FLAG,
     NUMBER,
     OUTCOME,
+    ROW_KEY,
     RUN,
     SHARE,
     SPAN,
@@ -103,6 +104,7 @@ STATS = record(
                     "test": TEXT,
                     "variation": TEXT,
                     "row": COUNT,
+                    "row_key": ROW_KEY,
                     **_FIGURES,
                     "flaky": FLAG,
                     "stopped_early": {

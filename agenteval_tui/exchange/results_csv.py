@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",
     "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
-    "quarantine", "causes", "triage",
+    "quarantine", "causes", "triage", "row_key",
 )  # fmt: skip
 # What makes a cell a formula; the wide ones do it where such letters are written.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -51,6 +51,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
                 _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
                 _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
                 _cell(held.of_run(row)), *(_joined(said, name) for name in ("cause", "triage")),
+                _cell(row.row_key),
             ]
         )  # fmt: skip
     return out.getvalue()

@@ -85,6 +85,7 @@ def run_data(row: RunRow, results: Sequence[CriterionResult], transcript: Transc
         "test_name": row.test_name,
         "variation": row.variation,
         "row": row.row,
+        "row_key": row.row_key,
         "repetition": row.repetition,
         "agent": row.agent,
         "tags": list(row.tags),

@@ -176,6 +176,10 @@ TRANSCRIPT = record(
     optional=("tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error", "log"),
 )
 
+ROW_KEY: Schema = {
+    **TEXT,
+    "description": "what the dataset's row is, wherever it stands: `id:ID` or `content:HASH`; empty without a dataset",
+}
 RUN: dict[str, Schema] = {
     "run": TEXT,
     "suite": TEXT,
@@ -183,6 +187,7 @@ RUN: dict[str, Schema] = {
     "test_name": TEXT,
     "variation": TEXT,
     "row": COUNT,
+    "row_key": ROW_KEY,
     "repetition": COUNT,
     "agent": TEXT,
     "tags": array(TEXT),

@@ -10,14 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.suites.row_keys import row_case
 from agenteval_tui.text.quick_dataclass import dataclass
 
 _T = TypeVar("_T")
 _SELECT = (
     "SELECT r.id, r.uid, e.uid, e.started_ms, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
     " r.agent, r.status, r.score, r.duration_ms, r.input_tokens, r.output_tokens, r.cost, r.cached, r.transcript,"
-    " r.plan FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
-    " JOIN suites s ON s.id = t.suite"
+    " r.plan, coalesce(d.key, '') FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
+    " JOIN suites s ON s.id = t.suite LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
 _CHUNK = 5_000  # runs asked about in one statement
 
@@ -27,6 +28,7 @@ class ComparedRun:
     """A run without its texts. `started_ms` is its execution's start.
 
     `transcript` and `plan` are numbers of what is stored: runs with equal ones did the same, or were asked the same.
+    `row` is where the dataset's row stood, `row_key` what it is ("": no dataset).
     """
 
     rowid: int
@@ -50,6 +52,12 @@ class ComparedRun:
     cached: bool
     transcript: int | None
     plan: int
+    row_key: str = ""
+
+    @property
+    def row_case(self) -> str:
+        """What tells its row from others; "" without a dataset."""
+        return row_case(self.row, self.row_key)
 
     @property
     def tokens(self) -> float | None:

@@ -15,7 +15,15 @@ Row = dict[str, Any]
 _NAMES = {
     "tests": {"suite": "suites"},
     "executions": {"setup": "tasks"},
-    "runs": {"execution": "executions", "test": "tests", "plan": "plans", "transcript": "transcripts", "task": "tasks"},
+    "dataset_rows": {"test": "tests"},
+    "runs": {
+        "execution": "executions",
+        "test": "tests",
+        "plan": "plans",
+        "dataset_row": "dataset_rows",
+        "transcript": "transcripts",
+        "task": "tasks",
+    },
     "criterion_results": {"run": "runs", "criterion": "criteria"},
     "evidence": {"run": "runs"},
     "tool_calls": {"transcript": "transcripts"},
@@ -31,6 +39,7 @@ _NAMES = {
 _SAME = {
     "suites": ("key",),
     "tests": ("suite", "test_id"),
+    "dataset_rows": ("test", "key"),
     "criteria": ("hash",),
     "plans": ("hash",),
     "tasks": ("hash",),
@@ -82,6 +91,7 @@ def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[in
         connection, f"SELECT * FROM tool_calls WHERE transcript IN ({','.join('?' * len(numbers))})", numbers
     )
     tables["plans"] = _by_id(connection, "plans", [row["plan"] for row in rows])
+    tables["dataset_rows"] = _by_id(connection, "dataset_rows", [row["dataset_row"] for row in rows])
     tables["tasks"] = _by_id(connection, "tasks", [*(row["task"] for row in rows), execution["setup"]])
     tables["judge_replies"] = _by_id(connection, "judge_replies", [row["reply"] for row in tables["run_replies"]])
     tables["tests"] = _by_id(connection, "tests", [row["test"] for row in rows])

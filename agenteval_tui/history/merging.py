@@ -116,6 +116,7 @@ class _Merge:
         for table in ("suites", "criteria", "plans", "tasks", "judge_replies"):
             numbers.take(connection, table, tables[table])
         numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
+        numbers.take(connection, "dataset_rows", tables["dataset_rows"])
         execution, new = self._execution(connection, numbers)
         if not new and execution in running_executions(connection):
             return Merged(left_out=(f"execution {tables['executions'][0]['uid']}: it is running here",))

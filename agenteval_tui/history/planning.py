@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.bulk import look_up, write_rows
+from agenteval_tui.history.dataset_rows import row_ids
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.liveness import owner_name
 from agenteval_tui.history.rows import HEAD, ExecutionRecord, PlannedRun
@@ -94,9 +95,10 @@ def _add_runs(
     execution: int = found[0]
     suites: list[str] = json.loads(found[1])
     agents: list[str] = json.loads(found[2])
-    tests, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
+    known, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
+    tests = [known[run.suite_key, run.test_id] for run in runs]
     rows = []
-    for run, plan in zip(runs, plans, strict=True):
+    for run, test, plan, row in zip(runs, tests, plans, row_ids(connection, runs, tests), strict=True):
         _note(suites, run.suite_name)
         _note(agents, run.agent)
         rows.append(
@@ -104,7 +106,7 @@ def _add_runs(
                 clean(run.id),
                 execution,
                 run.position,
-                tests[run.suite_key, run.test_id],
+                test,
                 plan,
                 clean(run.variation),
                 run.row,
@@ -113,13 +115,14 @@ def _add_runs(
                 "queued",
                 *tasks.place_of(run.task, task_ids),
                 run.seed,
+                row,
             )
         )
     write_rows(
         connection,
         "INSERT INTO runs"
         " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task,"
-        " task_number, seed) {rows}",
+        " task_number, seed, dataset_row) {rows}",
         rows,
     )
     connection.execute(

@@ -28,9 +28,10 @@ _RUN = (
     "SELECT r.id, r.uid, e.uid, r.position, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
     " r.agent, r.status, r.score, r.started_ms, r.duration_ms, r.attempts, r.input_tokens, r.output_tokens, r.cost,"
     " p.prompt_head, r.output_head, r.why, r.error_kind, r.error_message, p.variables, p.tags, p.criteria, r.warnings,"
-    " r.cached, (SELECT count(*) FROM criterion_results c WHERE c.run = r.id AND c.outcome = 'error')"
+    " r.cached, (SELECT count(*) FROM criterion_results c WHERE c.run = r.id AND c.outcome = 'error'),"
+    " coalesce(d.key, '')"
     " FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
-    " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan"
+    " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
 _CHUNK = 400  # ids in one statement
 _SHORTEST_REF = 4
@@ -149,14 +150,14 @@ def runs_of_test(connection: sqlite3.Connection, suite_key: str, test_id: str, l
 
 
 def repetitions(
-    connection: sqlite3.Connection, suite_key: str, test_id: str, variation: str, row: int, limit: int
+    connection: sqlite3.Connection, suite_key: str, test_id: str, variation: str, row_key: str, limit: int
 ) -> list[RunRow]:
     """The newest `limit` ended runs of one row of one variation of a test, newest first."""
     rows = connection.execute(
         f"{_RUN} WHERE r.test = (SELECT t2.id FROM tests t2 JOIN suites s2 ON s2.id = t2.suite"
-        " WHERE s2.key = ? AND t2.test_id = ?) AND r.variation = ? AND r.row = ?"
+        " WHERE s2.key = ? AND t2.test_id = ?) AND r.variation = ? AND coalesce(d.key, '') = ?"
         " AND r.status IN ('passed', 'failed', 'error', 'needs_review') ORDER BY r.id DESC LIMIT ?",
-        (clean(suite_key), clean(test_id), clean(variation), row, limit),
+        (clean(suite_key), clean(test_id), clean(variation), clean(row_key), limit),
     )
     return [_run(row) for row in rows.fetchall()]
 
@@ -285,7 +286,7 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    variables, tags, criteria, warnings, cached, not_made = row[25:]
+    variables, tags, criteria, warnings, cached, not_made, row_key = row[25:]
     values = (
         *row[:25],
         {} if variables == "{}" else json.loads(variables),
@@ -294,5 +295,6 @@ def _run(row: tuple[Any, ...]) -> RunRow:
         warnings,
         bool(cached),
         not_made,
+        row_key,
     )
     return RunRow(*values)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import sqlite3
 
 from agenteval_tui.history.blobs import search_document, unpack_transcript
+from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.outcomes import TOTAL_OF, planned_prompt
 from agenteval_tui.text.identity import now_ms
 
@@ -45,6 +46,8 @@ def complete(target: sqlite3.Connection) -> None:
         " SELECT DISTINCT plan, CAST('recovered' || plan AS BLOB), '', '', '[]', '{}', '[]'"
         " FROM runs WHERE plan NOT IN (SELECT id FROM plans)"
     )
+    target.execute("UPDATE runs SET dataset_row = NULL WHERE dataset_row NOT IN (SELECT id FROM dataset_rows)")
+    key_runs(target)
     _never_again(target)
     admit_losses(target)
     for table, owner in (

@@ -197,6 +197,7 @@ class _Sweep:
 def orphan_rows() -> Iterator[tuple[str, str]]:
     """(table, condition) of rows that nothing needs, in the order in which they can go."""
     yield "plans", "id NOT IN (SELECT plan FROM runs)"
+    yield "dataset_rows", "id NOT IN (SELECT dataset_row FROM runs WHERE dataset_row IS NOT NULL)"
     yield (
         "tasks",
         "id NOT IN (SELECT task FROM runs WHERE task IS NOT NULL"

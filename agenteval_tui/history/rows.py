@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.suites.row_keys import row_label
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
 
@@ -63,6 +64,9 @@ class PlannedRun:
     Runs that share a task should share the object: it is encoded once.
     """
     seed: int = 0
+    row_key: str = ""
+    """What the dataset's row is (`suites.row_keys`), wherever it stands; `row` is where it stood. "" with a `row`: the
+    key is made of the variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,10 @@ class ExecutionRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run as lists show it. `prompt_head`, `output_head` and `why` are cut to `HEAD` characters."""
+    """A run as lists show it. `prompt_head`, `output_head` and `why` are cut to `HEAD` characters.
+
+    `row` is where the dataset's row stood in its file (0: no dataset), `row_key` what it is (`suites.row_keys`).
+    """
 
     rowid: int
     id: str
@@ -176,6 +183,12 @@ class RunRow:
     cached: bool = False
     checks_not_made: int = 0
     """Criteria in error, whatever the run's own outcome."""
+    row_key: str = ""
+
+    @property
+    def row_label(self) -> str:
+        """What people call its row: the id that it has, or its place in the file; "" without a dataset."""
+        return row_label(self.row, self.row_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,10 @@ Every table has an integer as its first key column: the rescue of damaged files 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from agenteval_tui.history.dataset_rows import key_runs
 
 APPLICATION_ID = 0x41474556  # "AGEV" in the file's header: says that the file is ours
 
@@ -18,7 +21,8 @@ class Migration:
 
     number: int
     title: str
-    statements: tuple[str, ...]
+    statements: tuple[str | Callable[[sqlite3.Connection], None], ...]
+    """SQL, and functions for what SQL can't do."""
 
 
 _FIRST = (
@@ -183,6 +187,21 @@ _CRITERIA = (
     " WHERE o.run = labels.run AND o.criterion = labels.criterion HAVING count(*) = 1) WHERE criterion IS NOT NULL",
 )
 
+# A row of a dataset is what it is, wherever it stands in its file (`dataset_rows.py`).
+_DATASET_ROWS = (
+    # `place`: where it stood last. `assumed`: the key was made of what a run had, by a program that knew no keys.
+    """CREATE TABLE dataset_rows (
+        id INTEGER PRIMARY KEY, test INTEGER NOT NULL, key TEXT NOT NULL, place INTEGER NOT NULL DEFAULT 0,
+        assumed INTEGER NOT NULL DEFAULT 0, UNIQUE (key, test))""",
+    "CREATE INDEX dataset_rows_assumed ON dataset_rows (test) WHERE assumed",
+    "ALTER TABLE runs ADD COLUMN dataset_row INTEGER",
+    key_runs,
+    "DROP INDEX runs_over_time",
+    """CREATE INDEX runs_over_time ON runs (started_ms, execution, test, variation, dataset_row, plan, agent, status,
+        score, duration_ms, input_tokens, output_tokens, cost, steps, cached, error_kind)
+        WHERE status IN ('passed', 'failed', 'error', 'needs_review')""",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -190,6 +209,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, "totals of what was paid for, smaller transcripts", _PAID),
     Migration(5, "what people decide, and the causes of failures", _DECISIONS),
     Migration(6, "criteria by their names", _CRITERIA),
+    Migration(7, "rows of datasets by what they are", _DATASET_ROWS),
 )
 
 
@@ -218,7 +238,10 @@ def migrate(connection: sqlite3.Connection, *, upto: int | None = None) -> list[
         for migration in MIGRATIONS:
             if version < migration.number <= (newest() if upto is None else upto):
                 for statement in migration.statements:
-                    connection.execute(statement)
+                    if isinstance(statement, str):
+                        connection.execute(statement)
+                    else:
+                        statement(connection)
                 applied.append(migration.number)
         if applied:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

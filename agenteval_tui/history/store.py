@@ -280,9 +280,11 @@ class Store:
         """The newest runs of a test, newest first."""
         return self._read(lambda c: queries.runs_of_test(c, suite_key, test_id, limit))
 
-    def repetitions(self, suite_key: str, test_id: str, variation: str, row: int, limit: int = 1000) -> list[RunRow]:
+    def repetitions(
+        self, suite_key: str, test_id: str, variation: str, row_key: str, limit: int = 1000
+    ) -> list[RunRow]:
         """The newest ended runs of one row of one variation of a test, newest first."""
-        return self._read(lambda c: queries.repetitions(c, suite_key, test_id, variation, row, limit))
+        return self._read(lambda c: queries.repetitions(c, suite_key, test_id, variation, row_key, limit))
 
     def run(self, ref: str) -> RunRow:
         """By id, or a unique start or end of at least four characters. Raises AgentevalError."""

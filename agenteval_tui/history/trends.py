@@ -44,12 +44,12 @@ _MEASURED: dict[Measure, str] = {
     "score": "r.score IS NOT NULL",
 }
 _KEY: dict[Group, str] = {"": "", "suite": "r.test", "test": "r.test", "agent": "r.agent", "tag": "r.plan"}
-# A run as one number: its test, row and end (and behind it its variation, which few have). SQLite gives these as one
-# JSON text and Python counts them: less than half the time of a GROUP BY over 100,000 rows.
+# A run as one number: its test, its dataset's row and its end (and behind it its variation, which few have). SQLite
+# gives these as one JSON text and Python counts them: less than half the time of a GROUP BY over 100,000 rows.
 _ROWS = 1 << 32
 _PACKED = (
-    f"(r.test * {_ROWS} + r.row) * 4 + (CASE r.status WHEN 'passed' THEN 0 WHEN 'failed' THEN 1 WHEN 'error' THEN 2"
-    " ELSE 3 END)"
+    f"(r.test * {_ROWS} + coalesce(r.dataset_row, 0)) * 4"
+    " + (CASE r.status WHEN 'passed' THEN 0 WHEN 'failed' THEN 1 WHEN 'error' THEN 2 ELSE 3 END)"
 )
 _RUN = f"CASE WHEN r.variation = '' THEN {_PACKED} ELSE ({_PACKED}) || ' ' || r.variation END"
 
@@ -94,7 +94,8 @@ class TestName:
 
 
 class Tally(NamedTuple):
-    """How the runs of one test, variation and row ended, in one place of time and one group.
+    """How the runs of one test, variation and row of its dataset ended, in one place of time and one group. `row`: a
+    number of `history.dataset_rows`, 0 without a dataset.
 
     `at`: the place's `row`. `key`: the test's row number, the agent's name, or the plan's row number (whose tags
     `tags_of_plans` knows), as the grouping is; None without one.
@@ -238,7 +239,8 @@ def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class VerdictCount:
-    """How one criterion of one test, variation and row did: passed, failed, errors, and others (waits for a person).
+    """How one criterion of one test, variation and row (as in `Tally`) did: passed, failed, errors, and others (waits
+    for a person).
 
     `criterion`: the hash of the newest version that is stored, "" where none is. `by_agent`: how often it passed and
     failed, by agent and version of the criterion.
@@ -262,10 +264,10 @@ def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCoun
     parts: dict[tuple[int, str, int, str], dict[tuple[str, int], tuple[int, int]]] = {}
     for source, _, values in _arms(connection, picked):
         rows = connection.execute(
-            "SELECT r.test, r.variation, r.row, c.name, r.agent, coalesce(c.criterion, 0), sum(c.outcome = 'passed'),"
-            " sum(c.outcome = 'failed'), sum(c.outcome = 'error'), sum(c.outcome = 'needs_review')"
-            f" FROM {_with_results(source)} AND c.outcome != 'skipped'"
-            " GROUP BY r.test, r.variation, r.row, c.name, r.agent, c.criterion",
+            "SELECT r.test, r.variation, coalesce(r.dataset_row, 0), c.name, r.agent, coalesce(c.criterion, 0),"
+            " sum(c.outcome = 'passed'), sum(c.outcome = 'failed'), sum(c.outcome = 'error'),"
+            f" sum(c.outcome = 'needs_review') FROM {_with_results(source)} AND c.outcome != 'skipped'"
+            " GROUP BY r.test, r.variation, r.dataset_row, c.name, r.agent, c.criterion",
             values,
         )
         for test, variation, row, name, agent, criterion, *counts in rows.fetchall():
@@ -290,12 +292,38 @@ def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCoun
     return counted
 
 
+def rows_known(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, tuple[str, int]]:
+    """By number: what these rows of datasets are (`suites.row_keys`), and where each stood last."""
+    rows = connection.execute(
+        "SELECT id, key, place FROM dataset_rows WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(numbers)),),
+    )
+    return {number: (key, place) for number, key, place in rows.fetchall()}
+
+
+def row_number(connection: sqlite3.Connection, test: int, key: str) -> int:
+    """The number of a test's row; 0 without a dataset."""
+    found = connection.execute("SELECT id FROM dataset_rows WHERE key = ? AND test = ?", (clean(key), test)).fetchone()
+    return int(found[0]) if found else 0
+
+
+def rows_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, int]:
+    """The numbers of the rows of these runs (row numbers), 0 without a dataset."""
+    return dict(
+        connection.execute(
+            "SELECT id, coalesce(dataset_row, 0) FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(runs)),),
+        ).fetchall()
+    )
+
+
 def runs_of(connection: sqlite3.Connection, picked: Picked, variation: str, row: int, most: int) -> list[int]:
     """The row numbers of the newest of the picked runs of one variation and row."""
     found: list[int] = []
     for source, _, values in _arms(connection, picked):
         rows = connection.execute(
-            f"SELECT r.id FROM {source} AND r.variation = ? AND r.row = ?", [*values, variation, row]
+            f"SELECT r.id FROM {source} AND r.variation = ? AND coalesce(r.dataset_row, 0) = ?",
+            [*values, variation, row],
         )
         found += [one[0] for one in rows.fetchall()]
     return sorted(found, reverse=True)[:most]

@@ -30,7 +30,7 @@ _PARTS = (
     ("transcripts", ("transcripts",)),
     ("results and evidence", ("evidence", "criterion_results")),
     ("search index", ("search",)),
-    ("runs", ("runs", "plans", "tasks", "executions", "tests", "suites", "failed_attempts")),
+    ("runs", ("runs", "plans", "dataset_rows", "tasks", "executions", "tests", "suites", "failed_attempts")),
     ("tool calls", ("tool_calls",)),
     ("replies of judges", ("judge_replies", "run_replies")),
 )
@@ -219,6 +219,7 @@ _NAMED = (
     ("runs", "execution", "executions"),
     ("runs", "test", "tests"),
     ("runs", "plan", "plans"),
+    ("runs", "dataset_row", "dataset_rows"),
     ("runs", "transcript", "transcripts"),
     ("tests", "suite", "suites"),
     ("criterion_results", "run", "runs"),

@@ -12,12 +12,16 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
 
+from agenteval_tui.suites.row_keys import row_label
 from agenteval_tui.text.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """A planned run as watchers need it. `suite` is the name of its suite: two may have a test of the same id."""
+    """A planned run as watchers need it. `suite` is the name of its suite: two may have a test of the same id.
+
+    `row` is the row's place in the dataset's file, from 1, and `row_key` what the row is (`suites.row_keys`).
+    """
 
     run: str
     test: str
@@ -27,6 +31,12 @@ class RunRef:
     repetition: int
     agent: str
     suite: str = ""
+    row_key: str = ""
+
+    @property
+    def row_label(self) -> str:
+        """What people call its row: the id that it has, or its place in the file; "" without a dataset."""
+        return row_label(self.row, self.row_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,20 +40,21 @@ class Chosen:
 class Failed:
     """What failed in an earlier execution: which rows of which tests, in which variation."""
 
-    def __init__(self, reference: str, found: Iterable[tuple[str, str, str, int]]) -> None:
+    def __init__(self, reference: str, found: Iterable[tuple[str, str, str, str]]) -> None:
         self.reference = reference
-        self._rows: dict[tuple[str, str], dict[str, set[int]]] = {}
-        for suite_key, test_id, variation, row in found:
-            self._rows.setdefault((suite_key, test_id), {}).setdefault(variation, set()).add(row)
+        self._rows: dict[tuple[str, str], dict[str, set[str]]] = {}
+        for suite_key, test_id, variation, row_key in found:
+            self._rows.setdefault((suite_key, test_id), {}).setdefault(variation, set()).add(row_key)
 
     def has(self, suite_key: str, test_id: str) -> bool:
         """Whether any run of this test failed."""
         return (suite_key, test_id) in self._rows
 
-    def wants(self, suite_key: str, test_id: str, variation: str, row: int) -> bool:
-        """Whether this row failed in this variation. A test that has got or lost its dataset since: all of it."""
+    def wants(self, suite_key: str, test_id: str, variation: str, row_keys: Sequence[str]) -> bool:
+        """Whether the row with one of these keys failed in this variation (no key: a test without a dataset). A test
+        that has got or lost its dataset since: all of it."""
         rows = self._rows.get((suite_key, test_id), {}).get(variation)
-        return rows is not None and (not row or row in rows or 0 in rows)
+        return rows is not None and (not row_keys or not rows.isdisjoint(row_keys) or "" in rows)
 
 
 def failed_before(options: PlanOptions, store: Store | None) -> Failed | None:
@@ -72,7 +73,7 @@ def failed_before(options: PlanOptions, store: Store | None) -> Failed | None:
     return Failed(
         options.failed_from,
         (
-            (row.suite_key, row.test_id, _plain(row.variation, base) if arms else row.variation, row.row)
+            (row.suite_key, row.test_id, _plain(row.variation, base) if arms else row.variation, row.row_key)
             for row in store.runs_of_execution(execution.id)
             if row.status in ("failed", "error")
         ),

@@ -11,6 +11,7 @@ from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan_configurations import Configuration, configurations
 from agenteval_tui.runs.plan_conversation import Conversation, Conversations
 from agenteval_tui.runs.plan_model import PlanOptions, RunPlan, StopRule
+from agenteval_tui.suites.row_keys import content_key, number_of, numbered
 from agenteval_tui.text.identity import canonical_json, content_hash, new_id
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -25,11 +26,13 @@ TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row of a dataset: its number and its line in the file. A test without a dataset has one case, numbered 0."""
+    """A row of a dataset: its number and its line in the file, and its key (`suites.row_keys`). A test without a
+    dataset has one case, numbered 0, whose key is empty."""
 
     row: int = 0
     line: int = 0
     variables: Mapping[str, Any] | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class _Ready:
     """What all runs of a case share."""
 
     row: int
+    key: str
     variables: Mapping[str, Any]
     conversation: Conversation
 
@@ -68,7 +72,7 @@ class TestRuns:
             return
         test = self.chosen.test
         if test.dataset is None:
-            if self._wanted(0):
+            if self._wanted(Case()):
                 yield Case()
             return
         from agenteval_tui.suites.datasets import read_rows
@@ -77,8 +81,9 @@ class TestRuns:
         try:
             for one in read_rows(test.dataset, self.chosen.folder, trusted=True):
                 rows += 1
-                if self._failed is None or self._wanted(one.number):
-                    yield Case(one.number, one.line, one.variables)
+                case = Case(one.number, one.line, one.variables, one.key)
+                if self._failed is None or self._wanted(case):
+                    yield case
         except AgentevalError as error:
             raise AgentevalError(f"test {test.id!r}: {error.what}", where=error.where, mend=error.mend) from error
         if not rows:
@@ -101,16 +106,21 @@ class TestRuns:
         else:
             pairs = ((one, case) for one in self.configurations for case in ready)
         for configuration, case in pairs:
-            if self._failed is None or self._wants(configuration, case.row):
+            if self._failed is None or self._wants(configuration, case):
                 yield from made.repetitions(configuration, case)
 
-    def _wanted(self, row: int) -> bool:
-        return any(self._wants(one, row) for one in self.configurations)
+    def _wanted(self, case: Case | _Ready) -> bool:
+        return any(self._wants(one, case) for one in self.configurations)
 
-    def _wants(self, configuration: Configuration, row: int) -> bool:
+    def _wants(self, configuration: Configuration, case: Case | _Ready) -> bool:
         if self._failed is None:
             return True
-        return self._failed.wants(self.chosen.loaded.key, self.chosen.test.id, configuration.variation, row)
+        keys = [case.key] if case.key else []
+        if case.key and self.chosen.test.variables:
+            # As an older program stored it: by all variables of its runs.
+            content = content_key({**self.chosen.test.variables, **(case.variables or {})})
+            keys.append(numbered(content, number_of(case.key)))
+        return self._failed.wants(self.chosen.loaded.key, self.chosen.test.id, configuration.variation, keys)
 
     def _ready(self, cases: Iterable[Case]) -> Sequence[_Ready]:
         test, ready = self.chosen.test, []
@@ -121,7 +131,7 @@ class TestRuns:
         for case in cases:
             variables = {**test.variables, **case.variables} if case.variables else test.variables
             try:
-                ready.append(_Ready(case.row, variables, conversations.of(variables, case.variables)))
+                ready.append(_Ready(case.row, case.key, variables, conversations.of(variables, case.variables)))
             except AgentevalError as error:
                 raise self._placed(error, case) from error
         return ready
@@ -158,7 +168,9 @@ class _Maker:
         agent, variation = configuration.agent, configuration.variation
         for repetition in range(1, configuration.repeat + 1):
             yield RunPlan(
-                ref=RunRef(new_id(), test.id, test.name, variation, case.row, repetition, agent.name, suite.name),
+                ref=RunRef(
+                    new_id(), test.id, test.name, variation, case.row, repetition, agent.name, suite.name, case.key
+                ),
                 suite_key=self._chosen.loaded.key,
                 suite_name=suite.name,
                 agent=agent,
@@ -169,23 +181,25 @@ class _Maker:
                 timeout_s=self._timeout_s,
                 pass_threshold=self._threshold,
                 tags=self._tags,
-                seed=_seed_of(self._head, case.row, repetition, self._seed),
+                seed=_seed_of(self._head, case.key, repetition, self._seed),
                 tool_calls=asked.tool_calls,
                 turns=asked.turns,
                 stop=self._stop,
             )
 
 
-def run_seed(suite: str, test: str, row: int, repetition: int, seed: int = 0) -> int:
-    """A number for an agent that varies: the same on every machine, the same for all variations of a test."""
-    return _seed_of(_seed_head(suite, test), row, repetition, seed)
+def run_seed(suite: str, test: str, row_key: str, repetition: int, seed: int = 0) -> int:
+    """A number for an agent that varies: the same on every machine, the same for all variations of a test, and the
+    same for a row wherever it stands in its file (`row_key` "": the test has no dataset)."""
+    return _seed_of(_seed_head(suite, test), row_key, repetition, seed)
 
 
 def _seed_head(suite: str, test: str) -> str:
     return canonical_json([suite, test])[:-1]
 
 
-def _seed_of(head: str, row: int, repetition: int, seed: int) -> int:
+def _seed_of(head: str, row_key: str, repetition: int, seed: int) -> int:
+    row = canonical_json(row_key) if row_key else "0"
     data = f"{head},{row},{repetition},{seed}]".encode("utf-8", "surrogatepass")
     return int(hashlib.sha256(data).hexdigest()[:8], 16)
 
@@ -193,11 +207,16 @@ def _seed_of(head: str, row: int, repetition: int, seed: int) -> int:
 def drawn(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[Case]]]:
     """`number` of all the tests' cases, drawn by `seed`, in their order; all of them where there are no more.
 
-    Each case has a rank of its own, made of `seed`, suite, test and row: the same are drawn on every machine, and a
-    test that is added or renamed changes little of what is drawn.
+    Each case has a rank of its own, made of `seed`, suite, test and the row's key: the same are drawn on every machine
+    and in whatever order the rows stand, and a test that is added or renamed changes little of what is drawn.
     """
     every = (
-        (content_hash([one.chosen.suite.name, one.chosen.test.id, case.row, seed, "sample"]), place, case.row, case)
+        (
+            content_hash([one.chosen.suite.name, one.chosen.test.id, case.key or 0, seed, "sample"]),
+            place,
+            case.row,
+            case,
+        )
         for place, one in enumerate(tests)
         for case in one.cases()
     )

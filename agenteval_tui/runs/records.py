@@ -57,6 +57,7 @@ def planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
                 test_name=ref.test_name,
                 variation=ref.variation,
                 row=ref.row,
+                row_key=ref.row_key,
                 repetition=ref.repetition,
                 agent=ref.agent,
                 prompt=run.prompt,

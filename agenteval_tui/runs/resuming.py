@@ -188,7 +188,9 @@ def _runs(missing: list[RunRow], tasks: Mapping[str, StoredTask], setup: Setup) 
 
 
 def _ref(row: RunRow) -> RunRef:
-    return RunRef(row.id, row.test_id, row.test_name, row.variation, row.row, row.repetition, row.agent, row.suite_name)
+    return RunRef(row.id, row.test_id, row.test_name, row.variation, row.row, row.repetition, row.agent, row.suite_name,
+        row.row_key,
+    )  # fmt: skip
 
 
 def _earlier(store: Store, rows: list[RunRow], missing: set[str]) -> list[EarlierRun]:

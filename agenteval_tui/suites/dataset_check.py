@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.suites.dataset_shapes import has_prompt
 from agenteval_tui.suites.datasets import DatasetRow, dataset_path, rows_and_problems
+from agenteval_tui.suites.row_keys import MissingId, RowKeys, said_of_missing, said_of_repeated
 from agenteval_tui.text.problems import AgentevalError, Problem, Severity
 
 if TYPE_CHECKING:
@@ -101,18 +102,22 @@ def check_dataset(
     path = base_dir / dataset.file
     check = DatasetCheck(path)
     lines: list[Lines] = []
-    said = 0
+    said = wrong = 0
     last = 0
     try:
         path = check.path = dataset_path(dataset, base_dir, trusted=trusted)
         keys: Any = None
         shared: list[Column] = []
+        row_keys = RowKeys(dataset.row_id)
         for found in rows_and_problems(path, dataset.limit, lines):
-            if isinstance(found, Problem):
+            problem = found if isinstance(found, Problem) else _key_problem(check, row_keys, found)
+            if problem is not None:
                 said += 1
                 if said <= most:
-                    check.problems.append(found)
-                last = found.line
+                    check.problems.append(problem)
+                last = problem.line
+            if isinstance(found, Problem):
+                wrong += 1
             else:
                 if found.variables.keys() != keys:
                     keys = found.variables.keys()
@@ -127,7 +132,7 @@ def check_dataset(
                     if check.unprompted == 1:
                         check.unprompted_line = found.line
                 _note_missing(check, found, shared)
-            if check.rows + said >= max_rows or (lines and lines[0].characters > max_characters):
+            if check.rows + wrong >= max_rows or (lines and lines[0].characters > max_characters):
                 check.complete = False
                 break
     except AgentevalError as error:
@@ -137,7 +142,7 @@ def check_dataset(
         message = f"{said - most:,} more problems in this dataset are not shown"
         check.problems.append(check.problem(last, "more", message, "mend those above first"))
     if not check.complete:
-        message = f"only the first {check.rows + said:,} rows of this dataset were checked"
+        message = f"only the first {check.rows + wrong:,} rows of this dataset were checked"
         check.problems.append(check.problem(1, "partly-checked", message, severity="info"))
     return check
 
@@ -145,6 +150,16 @@ def check_dataset(
 def dataset_problems(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> list[Problem]:
     """All that is wrong in the dataset by itself, in the order of the file; [] when all is well."""
     return check_dataset(dataset, base_dir, trusted=trusted).problems
+
+
+def _key_problem(check: DatasetCheck, keys: RowKeys, row: DatasetRow) -> Problem | None:
+    """What is wrong with the id of a row; None: it has one of its own, or needs none."""
+    found = keys.of(row.variables, row.line)
+    if isinstance(found, str):
+        return None
+    if isinstance(found, MissingId):
+        return check.problem(row.line, "missing-id", *said_of_missing(found))
+    return check.problem(row.line, "duplicate-id", *said_of_repeated(found))
 
 
 def _columns(check: DatasetCheck, row: DatasetRow) -> list[Column]:

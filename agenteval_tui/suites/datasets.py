@@ -1,18 +1,19 @@
 """Datasets: files of rows, each a run of its test; the columns are the test's variables.
 
-.csv and .jsonl are read as streams: a file of any size needs no more memory than its longest row.
+.csv and .jsonl are read as streams: a file of any size needs no more memory than its longest row, and a hash a row.
 """
 
 from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.suites.dataset_shapes import messages_of as messages_of
 from agenteval_tui.suites.dataset_shapes import prompt_of as prompt_of
+from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
 from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
@@ -26,12 +27,14 @@ KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", 
 class DatasetRow:
     """One row. `number` counts rows from 1, `line` is where it begins in the file, 1-based.
 
-    `variables`: the columns by name; `expected_value` holds the row's expected value, if it has one.
+    `variables`: the columns by name; `expected_value` holds the row's expected value, if it has one. `key` is what the
+    row is, wherever it stands (`row_keys`); "" where only its variables were read.
     """
 
     number: int
     line: int
     variables: dict[str, Any]
+    key: str = field(default="", compare=False)
 
 
 def read_rows(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Iterator[DatasetRow]:
@@ -41,15 +44,16 @@ def read_rows(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Ite
     the folder is not `trusted`; at its place for a row that is wrong (`dataset_check.check_dataset` gives them all).
     """
     path = dataset_path(dataset, base_dir, trusted=trusted)
-    return _right_rows(path, dataset.limit)
+    return _right_rows(path, dataset)
 
 
-def _right_rows(path: Path, limit: int | None) -> Iterator[DatasetRow]:
-    for found in rows_and_problems(path, limit):
+def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
+    keys = RowKeys(dataset.row_id)
+    for found in rows_and_problems(path, dataset.limit):
         if isinstance(found, Problem):
             where = f"{found.file}:{found.line}:{found.column}"
             raise AgentevalError(found.message, where=where, mend=found.fix or "")
-        yield found
+        yield replace(found, key=key_or_raise(keys, found.variables, str(path), found.line))
 
 
 def dataset_path(dataset: Dataset, base_dir: Path, *, trusted: bool = False) -> Path:

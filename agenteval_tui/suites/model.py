@@ -183,6 +183,9 @@ class Dataset(_Strict):
 
     file: str = Field(min_length=1, description="A .csv, .jsonl or .yaml file, relative to the suite.")
     limit: int | None = Field(default=None, ge=1)
+    row_id: str | None = Field(
+        default=None, min_length=1, description="The column that tells rows apart; `id` where there is such a column."
+    )
 
 
 class Stop(_Strict):

@@ -123,8 +123,8 @@ def test_one_variation_alone(suite: Load) -> None:
 
 def test_seeds_depend_on_test_and_repetition_only(suite: Load) -> None:
     runs = planned(suite).runs
-    assert runs[0].seed == runs[2].seed == run_seed("Orders", "first", 0, 1)
-    assert len({runs[0].seed, runs[1].seed, runs[5].seed, run_seed("Orders", "first", 0, 1, seed=1)}) == 4
+    assert runs[0].seed == runs[2].seed == run_seed("Orders", "first", "", 1)
+    assert len({runs[0].seed, runs[1].seed, runs[5].seed, run_seed("Orders", "first", "", 1, seed=1)}) == 4
 
 
 def test_messages_start_a_conversation(suite: Load) -> None:

@@ -64,7 +64,7 @@ def keep(store: Store, plan: Plan, failed: Callable[[RunRef], bool]) -> None:
         (
             PlannedRun(
                 ref.run, plan.execution_id, number, run.suite_key, "S", ref.test, ref.test_name, ref.variation,
-                ref.row, ref.repetition, ref.agent,
+                ref.row, ref.repetition, ref.agent, row_key=ref.row_key,
             ),
             RunEnded(ref.run, "failed" if failed(ref) else "passed", 1.0, 1, 1.0, 1, Transcript()),
         )
@@ -88,7 +88,7 @@ def test_each_row_runs_in_each_configuration(planned: Planned) -> None:
     assert first.variables["country"] == "France"
     assert first.variables["tone"] == "kind"
     assert first.variables["expected_value"] == "Paris"
-    assert first.seed == plan.runs[6].seed == run_seed("Support", "rows", 1, 1)
+    assert first.seed == plan.runs[6].seed == run_seed("Support", "rows", first.ref.row_key, 1)
     assert len({run.seed for run in plan.runs if not run.ref.variation}) == 7
 
 

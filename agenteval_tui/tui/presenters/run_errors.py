@@ -96,7 +96,8 @@ def _why(run: RunView) -> str:
 def _place(run: RunView) -> str:
     ref = run.ref
     variation = f" · {one_line(ref.variation, 24)}" if ref.variation else ""
-    return f"{one_line(ref.test, 40)}{variation}{f' #{ref.row}' if ref.row else ''} run {ref.repetition}"
+    row = f" #{one_line(ref.row_label, 24)}" if ref.row else ""
+    return f"{one_line(ref.test, 40)}{variation}{row} run {ref.repetition}"
 
 
 def _shape(message: str) -> str:

@@ -202,7 +202,11 @@ def _name(run: RunView, suite: str) -> tuple[str, str, str]:
     told = [one_line(ref.variation, 24)] if ref.variation else []
     if suite:
         told.append(one_line(suite, 24))
-    return one_line(ref.test, 60), "".join(f" · {one}" for one in told), f" #{ref.row}" if ref.row else ""
+    return (
+        one_line(ref.test, 60),
+        "".join(f" · {one}" for one in told),
+        f" #{one_line(ref.row_label, 24)}" if ref.row else "",
+    )
 
 
 def _fit_name(test: str, variation: str, row: str, width: int) -> str:

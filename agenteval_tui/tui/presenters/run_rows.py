@@ -198,7 +198,7 @@ def run_heading(run: RunView, now_ms: int, width: int) -> Line:
     if ref.variation:
         cells.append((f" · {one_line(ref.variation)}", ""))
     if ref.row:
-        cells.append((f" #{ref.row}", ""))
+        cells.append((f" #{one_line(ref.row_label, 24)}", ""))
     cells.append((f"  run {ref.repetition}", ""))
     if run.ended:
         cells.append((f"  {word(run.status)}", "dim"))

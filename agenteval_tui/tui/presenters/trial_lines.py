@@ -25,7 +25,7 @@ def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int,
     if run.variation:
         start.append((f" · {one_line(run.variation)}", ""))
     if any(one.row for one in trial.runs):
-        start.append((f"  row {run.row + 1}", "dim"))
+        start.append((f"  #{one_line(run.row_label, 24)}", "dim"))
     start.append((f"  run {run.repetition}", "dim"))
     said = " · ".join(fact for fact in (one_line(run.agent, 30), age(run.started_ms, now_ms)) if fact)
     lines: list[Line] = [spread(start, ((said, "dim"),), width)]

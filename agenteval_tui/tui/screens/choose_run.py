@@ -56,8 +56,8 @@ class _Rows:
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         row = self._others[index]
         cells: list[Cell] = [(" ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "")]
-        if (row.variation, row.row) != (self._run.variation, self._run.row):
-            cells.append((f"  {one_line(row.variation, 30) or f'row {row.row}'}", "accent"))
+        if (row.variation, row.row_key) != (self._run.variation, self._run.row_key):
+            cells.append((f"  {one_line(row.variation, 30) or f'#{one_line(row.row_label, 24)}'}", "accent"))
         cells.append((f"  {one_line(row.why or row.error_message or row.output_head, 160)}", "dim"))
         here = row.execution_id == self._run.execution_id
         when = "same execution" if here else date_time(row.started_ms)

@@ -1,0 +1,176 @@
+"""The rows of datasets that tests ran with: each once, by what it is (`suites.row_keys`), and where it stood last.
+
+A run names its row here, so that runs of one row are found wherever it stood in its file. Programs before version 7 of
+the file stored no keys: of their runs the key is made of all variables of the run, the test's own ones among them
+(`assumed`). The first plan that has a row with those variables gives it the key that it really has.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.bulk import look_up, write_rows
+from agenteval_tui.history.rows import PlannedRun
+from agenteval_tui.suites.row_keys import ID_COLUMN, content_key, id_in, id_key, number_of, numbered
+
+_UNKNOWN = "place:"  # of a run whose variables are not stored
+
+
+def row_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun], tests: Sequence[int]) -> list[int | None]:
+    """For each run the number of its row; None: its test has no dataset. `tests` are the numbers of the runs' tests.
+
+    Rows that are new are stored. Runs that come without a key (from other tools) get one made of their variables.
+    """
+    keys = _keys_of(runs, tests)
+    wanted: dict[tuple[int, str], PlannedRun] = {}
+    for run, test, key in zip(runs, tests, keys, strict=True):
+        if key:
+            wanted.setdefault((test, key), run)
+    if not wanted:
+        return [None] * len(runs)
+    known = _known(connection, wanted)
+    missing = [one for one in wanted if one not in known]
+    known.update(_adopted(connection, {one: wanted[one] for one in missing}))
+    made = write_rows(
+        connection,
+        "INSERT INTO dataset_rows (test, key, place, assumed) {rows} RETURNING test, key, id",
+        [
+            (test, key, wanted[test, key].row, int(not wanted[test, key].row_key))
+            for test, key in missing
+            if (test, key) not in known
+        ],
+    )
+    known.update(((test, key), number) for test, key, number in made)
+    connection.executemany(
+        "UPDATE dataset_rows SET place = ?1 WHERE id = ?2 AND place != ?1",
+        [(run.row, known[one]) for one, run in wanted.items()],
+    )
+    return [known[test, key] if key else None for test, key in zip(tests, keys, strict=True)]
+
+
+def _keys_of(runs: Sequence[PlannedRun], tests: Sequence[int]) -> list[str]:
+    keys = [clean(run.row_key) for run in runs]
+    without = [
+        (test, run.row, place)
+        for place, (run, test) in enumerate(zip(runs, tests, strict=True))
+        if run.row and not keys[place]
+    ]
+    for _, group in groupby(sorted(without), key=lambda one: one[0]):
+        listed = list(group)
+        first = {row: place for _, row, place in reversed(listed)}
+        made = assumed_keys({row: runs[place].variables for row, place in sorted(first.items())})
+        for _, row, place in listed:
+            keys[place] = made[row]
+    return keys
+
+
+def assumed_keys(rows: Mapping[int, Mapping[str, Any]]) -> dict[int, str]:
+    """Keys for the rows of one test in one execution, made of all variables that their runs had, by place."""
+    names = {row: id_in(variables, ID_COLUMN) for row, variables in rows.items()}
+    repeated = any(count > 1 for name, count in Counter(names.values()).items() if name is not None)
+    found: dict[int, str] = {}
+    seen: Counter[str] = Counter()
+    for row in sorted(rows):
+        name = names[row]
+        if not rows[row]:
+            found[row] = f"{_UNKNOWN}{row}"
+        elif name is not None and not repeated:
+            found[row] = id_key(name)
+        else:
+            key = content_key(rows[row])
+            seen[key] += 1
+            found[row] = numbered(key, seen[key])
+    return found
+
+
+def _known(connection: sqlite3.Connection, wanted: Mapping[tuple[int, str], PlannedRun]) -> dict[tuple[int, str], int]:
+    """The numbers of those that are stored. What a dataset has as it is assumed is assumed no longer."""
+    found = look_up(
+        connection,
+        "SELECT key, test, id, assumed FROM dataset_rows WHERE key IN {keys}",
+        list(dict.fromkeys(key for _, key in wanted)),
+    )
+    known = {}
+    for key, test, number, assumed in found:
+        run = wanted.get((test, key))
+        if run is not None:
+            known[test, key] = number
+            if assumed and run.row_key:
+                connection.execute("UPDATE dataset_rows SET assumed = 0 WHERE id = ?", (number,))
+    return known
+
+
+def _adopted(
+    connection: sqlite3.Connection, missing: Mapping[tuple[int, str], PlannedRun]
+) -> dict[tuple[int, str], int]:
+    """Rows that an older program stored with the same variables get their key: their numbers by it."""
+    tests = json.dumps(sorted({test for test, _ in missing}))
+    known = connection.execute(
+        "SELECT test, key, id FROM dataset_rows WHERE assumed AND test IN (SELECT value FROM json_each(?))", (tests,)
+    ).fetchall()
+    if not known:
+        return {}
+    assumed = {(test, key): number for test, key, number in known}
+    found = {}
+    for (test, key), run in missing.items():
+        if not run.row_key:
+            continue
+        number = assumed.pop((test, numbered(content_key(dict(run.variables)), number_of(key))), None)
+        if number is not None:
+            connection.execute("UPDATE dataset_rows SET key = ?, assumed = 0 WHERE id = ?", (key, number))
+            found[test, key] = number
+    return found
+
+
+def key_runs(connection: sqlite3.Connection) -> None:
+    """Give the runs of datasets' rows that name no row one, made of what is stored. Within the caller's transaction."""
+    rows = connection.execute(
+        "SELECT execution, test, row, min(plan) FROM runs WHERE row > 0 AND dataset_row IS NULL"
+        " GROUP BY execution, test, row ORDER BY execution, test, row"
+    ).fetchall()
+    if not rows:
+        return
+    variables = _variables(connection, sorted({row[3] for row in rows}))
+    places: dict[tuple[int, str], int] = {}
+    keyed = []
+    for (execution, test), group in groupby(rows, key=lambda one: (one[0], one[1])):
+        plans = {row: plan for _, _, row, plan in group}
+        for row, key in assumed_keys({row: variables.get(plan, {}) for row, plan in plans.items()}).items():
+            places[test, key] = row
+            keyed.append((execution, test, row, key))
+    write_rows(
+        connection,
+        "INSERT INTO dataset_rows (test, key, place, assumed) {rows} ON CONFLICT (key, test) DO NOTHING",
+        [(test, key, place, 1) for (test, key), place in places.items()],
+    )
+    connection.execute(
+        "CREATE TEMP TABLE keyed (execution INTEGER, test INTEGER, row INTEGER, key TEXT,"
+        " PRIMARY KEY (execution, test, row)) WITHOUT ROWID"
+    )
+    write_rows(connection, "INSERT INTO temp.keyed (execution, test, row, key) {rows}", keyed)
+    connection.execute(
+        "UPDATE runs SET dataset_row = (SELECT d.id FROM temp.keyed k JOIN dataset_rows d ON d.key = k.key"
+        " AND d.test = k.test WHERE k.execution = runs.execution AND k.test = runs.test AND k.row = runs.row)"
+        " WHERE row > 0 AND dataset_row IS NULL"
+    )
+    connection.execute("DROP TABLE temp.keyed")
+
+
+def _variables(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for number, text in connection.execute(
+        "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
+    ):
+        try:
+            value = json.loads(text)
+        except ValueError:  # broken bytes
+            continue
+        if isinstance(value, dict):
+            found[number] = value
+    return found
