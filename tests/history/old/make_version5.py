@@ -2,8 +2,8 @@
 
     git worktree add --detach OLD 23bd94c; PYTHONPATH=OLD python tests/history/old/make_version5.py version5.db.gz
 
-Three executions of one suite with datasets whose rows turn; the agent changes before the third. The second one is graded
-again, and so is that grading.
+Three executions of one suite with datasets whose rows turn; the agent changes before the third. The second one is
+graded again, and so is that grading.
 """
 
 from __future__ import annotations
