@@ -79,6 +79,15 @@ def test_any_number_of_bins_fits_and_clicks_find_theirs(bins: int) -> None:
     assert number == shown
 
 
+@pytest.mark.parametrize("values", [(), (0.5,), (None, 0.5)])
+@pytest.mark.parametrize("bins", [1, 3, 200])
+def test_what_is_not_read_yet_is_left_empty(values: tuple[float | None, ...], bins: int) -> None:
+    """Another measure is drawn before its values have come: nothing is known of them."""
+    labels = tuple(str(number) for number in range(bins))
+    plot = plots.Plot((Curve("o", "", values, ((0.1, 0.2),)),), labels, 0.0, 1.0, str, cursor=0)
+    assert len(plots.draw(plot, 80, 10)) == 10
+
+
 def test_without_utf8_it_is_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, char in (("AXIS", "|"), ("GRID", "."), ("RANGE", ":"), ("CURSOR", "!"), ("LIMIT", "="), ("POINTER", "^")):
         monkeypatch.setattr(plots, name, char)

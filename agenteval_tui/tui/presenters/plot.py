@@ -26,7 +26,10 @@ _GRID, _CURSOR, _LIMIT, _RANGE, _LINE, _MARK = range(6)
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The values of one series, one a bin; None: nothing was measured. `ranges`: from and to, drawn behind it."""
+    """The values of one series, one a bin; None: nothing was measured. `ranges`: from and to, drawn behind it.
+
+    Either may be shorter than there are bins: of the others nothing is known (yet).
+    """
 
     mark: str
     style: str
@@ -173,9 +176,10 @@ def _draw_curve(
     middle = (step - 1) // 2
     before: tuple[int, int] | None = None
     for place in range(shown):
-        value = curve.values[first + place]
+        at_bin = first + place
+        value = curve.values[at_bin] if at_bin < len(curve.values) else None
         column = place * step + middle
-        between = curve.ranges[first + place] if curve.ranges else None
+        between = curve.ranges[at_bin] if at_bin < len(curve.ranges) else None
         if between is not None:
             for row in range(row_of(between[1]), row_of(between[0]) + 1):
                 canvas.put(row, column, _RANGE, RANGE, "rule")
