@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any
 
 from textual import events
+from textual.errors import NoWidget
 from textual.message_pump import MessagePump
 
 from agenteval_tui.tui.private_painting import Sparing
@@ -28,13 +29,25 @@ class InOrder(Sparing):
         self._keys = 0
 
     async def on_event(self, event: events.Event) -> None:
-        """A key waits for the one before it."""
+        """A key waits for the one before it. The mouse on what has just gone does nothing."""
+        if isinstance(event, events.MouseEvent) and not event.is_forwarded and self._on_what_has_gone(event):
+            return
         if not isinstance(event, events.Key) or event.is_forwarded:
             await super().on_event(event)
         elif self._handling:
             self._ahead.append(event)
         else:
             await self._handle(event)
+
+    def _on_what_has_gone(self, event: events.MouseEvent) -> bool:
+        """Is there a widget only in the last picture, and no more in the app? The toolkit would ask for its parent."""
+        if not self.screen_stack:
+            return True
+        try:
+            widget, _ = self.screen.get_widget_at(event.x, event.y)
+        except NoWidget:
+            return False
+        return not widget.is_attached
 
     async def _handle(self, event: events.Key) -> None:
         self._keys += 1

@@ -12,12 +12,14 @@ from shop import app_on, settle
 from textual import events
 from textual.app import ComposeResult
 from textual.command import CommandPalette
+from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
-from textual.widgets import Input
+from textual.widgets import Input, Static
 from walked import every_screen
 
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.in_order import InOrder
 from agenteval_tui.tui.private_sheet import CommandSheet, Sheet
 from agenteval_tui.tui.screens.choose import ChooseScreen
 from agenteval_tui.tui.screens.help import HelpScreen
@@ -159,6 +161,26 @@ async def test_a_theme_that_was_chosen_stays(fresh: tuple[Path, Path]) -> None:
         await settle(pilot)
         assert app.theme != before
         assert isinstance(app.screen, SuitesScreen)
+
+
+@pytest.mark.parametrize("kind", [events.MouseDown, events.MouseUp, events.MouseMove, events.MouseScrollDown])
+async def test_the_mouse_on_what_has_just_gone_does_nothing(kind: type[events.MouseEvent]) -> None:
+    """What was removed is in the toolkit's picture until the next one."""
+
+    class Small(InOrder):
+        def compose(self) -> ComposeResult:
+            with Vertical():
+                yield Static("text\n" * 5, id="text")
+
+    app = Small()
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        gone = app.query_one("#text")
+        gone._parent = None  # as it is within the removing
+        app.post_message(kind(None, 3, 2, 0, 0, 1, False, False, False, 3, 2))
+        await pilot.pause()
+        gone._parent = app.query_one(Vertical)
+        assert app._exception is None
 
 
 def test_every_sheet_of_the_program_is_one() -> None:
