@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from textual import events
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette
+from textual.command import CommandList, CommandPalette
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
 
@@ -25,6 +26,8 @@ STANDS_ON: dict[str, str] = {
     "CommandPalette._action_escape": "16dae44f8205",
     "CommandPalette._on_click": "1d644a55e632",
     "CommandPalette._select_or_command": "85985d213c97",
+    "CommandPalette.compose": "055ae3b84d55",
+    "OptionList._on_click": "5ceb90ee0983",
     "MessagePump._dispatch_message": "f2be0916fb2d",
     "Screen.action_dismiss": "cdd29b514b9f",
     "Screen.dismiss": "0c6d250ef5e6",
@@ -106,12 +109,27 @@ class Sheet(ModalScreen[T]):
             await super()._dispatch_message(message)
 
 
+class _Commands(CommandList):
+    """The palette's list, in which a click may find the list of a moment ago."""
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a command that is not listed any more does nothing."""
+        clicked = event.style.meta.get("option")
+        if clicked is not None and not 0 <= clicked < self.option_count:
+            event.prevent_default()
+
+
 class CommandSheet(CommandPalette):
     """Textual's palette, dismissed once."""
 
     def __init__(self) -> None:
         super().__init__(id="--command-palette")
         self._leaving: Leaving = Leaving(self)
+
+    def compose(self) -> ComposeResult:
+        """As Textual's, with our list."""
+        for widget in super().compose():
+            yield _Commands() if type(widget) is CommandList else widget
 
     def dismiss(self, result: object = None) -> AwaitComplete:
         """Take the palette away, and no other screen."""

@@ -18,7 +18,7 @@ from textual.drivers._writer_thread import WriterThread
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.strip import Strip
-from textual.widgets import TextArea
+from textual.widgets import OptionList, TextArea
 
 from agenteval_tui.tui import private_failing, private_painting, private_sheet
 from agenteval_tui.tui.private import STANDS_ON, ExactDocument, QuietTextArea
@@ -33,8 +33,8 @@ ALL = {
 OWNERS = {
     one.__name__: one
     for one in (
-        TextArea, Document, App, ChopsUpdate, CommandPalette, Compositor, LayoutUpdate, MessagePump, Screen, Strip,
-        WriterThread,
+        TextArea, Document, App, ChopsUpdate, CommandPalette, Compositor, LayoutUpdate, MessagePump, OptionList, Screen,
+        Strip, WriterThread,
     )
 }  # fmt: skip
 

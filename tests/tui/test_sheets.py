@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.style import Style
 from sampled import fresh, samples
 from shop import app_on, settle
 from textual import events
 from textual.app import ComposeResult
-from textual.command import CommandPalette
+from textual.command import CommandList, CommandPalette
 from textual.containers import Vertical
 from textual.pilot import Pilot
 from textual.screen import ModalScreen, Screen
@@ -123,6 +124,23 @@ async def test_the_palettes_command_runs_once(fresh: tuple[Path, Path]) -> None:
         await settle(pilot)
         await settle(pilot)
         assert [type(one).__name__ for one in app.screen_stack[1:]] == ["SuitesScreen", "HelpScreen"]
+
+
+async def test_a_click_on_a_command_that_is_not_listed_any_more_does_nothing(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+p")
+        await settle(pilot)
+        await pilot.press(*"go")
+        await settle(pilot)
+        commands = app.screen.query_one(CommandList)
+        assert commands.option_count > 2
+        late = events.Click(commands, 4, 2, 0, 0, 1, False, False, False, style=Style(meta={"option": 2}))
+        commands.post_message(late)
+        commands.clear_options()  # as the next letter does
+        await settle(pilot)
+        assert app._exception is None
 
 
 class Plain(Sheet[str]):
