@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from agenteval_tui.descriptors import open_missing_descriptors
+
 if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
 
+INTERRUPTED = 130
+
 
 def main(argv: list[str] | None = None) -> int:
-    """Do what the arguments say (None: the program's own); gives the exit code."""
-    arguments = sys.argv[1:] if argv is None else argv
+    """Do what the arguments say (None: the program's own); gives the exit code. Never raises."""
+    try:
+        open_missing_descriptors()
+        return _main(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        return _last_resort(error)
+
+
+def _main(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         # Asked for by scripts and shells, often: nothing else is imported for it.
         from agenteval_tui import __version__
 
-        print(f"agenteval {__version__}")
+        with contextlib.suppress(BrokenPipeError):
+            print(f"agenteval {__version__}", flush=True)
         return 0
     _without_plugins_of_pydantic()
     # Imports make many objects that stay; to look through them for garbage again and again is a tenth of a short verb.
@@ -26,6 +42,25 @@ def main(argv: list[str] | None = None) -> int:
     from agenteval_tui.cli.main import main as command_line
 
     return command_line(arguments, launch_app=_launch)
+
+
+def _last_resort(error: Exception) -> int:
+    """Say in one line what nobody else could; 1 would mean that a test failed."""
+    from agenteval_tui.text.problems import INFRASTRUCTURE, program_error
+
+    said = f"{type(error).__name__}: {error}"
+    with contextlib.suppress(Exception):
+        from agenteval_tui import places
+        from agenteval_tui.own_files import log_error
+
+        said = program_error(error, log_error(error, "starting or ending", places.data_dir()))
+    with contextlib.suppress(OSError, ValueError):
+        print(f"agenteval: {said}", file=sys.stderr, flush=True)
+    for name in ("stdout", "stderr"):
+        # Python would try again at its end, and make its own exit code of it.
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), getattr(sys, name).fileno())
+    return INFRASTRUCTURE
 
 
 def _without_plugins_of_pydantic() -> None:

@@ -30,7 +30,7 @@ class Invocation:
     db: Path | None = None
     debug: bool = False
     out: Output = field(default_factory=lambda: Output(sys.stdout))
-    err: Output = field(default_factory=lambda: Output(sys.stderr))
+    err: Output = field(default_factory=lambda: Output(sys.stderr, needed=False))
 
     @contextmanager
     def store(self, *, to_look: bool = False) -> Iterator[Store]:

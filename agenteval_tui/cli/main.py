@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -10,10 +11,12 @@ from typing import Any
 
 import click
 
+from agenteval_tui import places
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
 from agenteval_tui.cli.output import Output, prepare_streams
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalError
+from agenteval_tui.own_files import log_error
+from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalError, program_error
 
 INTERRUPTED = 130
 
@@ -149,14 +152,16 @@ def main(argv: list[str] | None, *, launch_app: Callable[[AppStart], int]) -> in
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
-        invocation.out.flush()
-        invocation.err.flush()
+        for stream in (invocation.err, invocation.out):
+            with contextlib.suppress(AgentevalError):  # said, or on the way out with another error
+                stream.flush()
 
 
 def _run(invocation: Invocation, arguments: list[str]) -> int:
     debug = "--debug" in arguments
     try:
         result: Any = agenteval.main(args=arguments, prog_name="agenteval", standalone_mode=False, obj=invocation)
+        invocation.out.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as ended:
         return int(ended.exit_code)
@@ -175,11 +180,8 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
     except Exception as error:
         if debug:
             _trace(invocation.err)
-        _say(
-            invocation.err,
-            f"an error in the program: {type(error).__name__}: {error}"
-            + ("" if debug else " (run with --debug for the traceback, and report it)"),
-        )
+        path = log_error(error, f"agenteval {' '.join(arguments[:1])}", places.data_dir())
+        _say(invocation.err, program_error(error, path))
         return INFRASTRUCTURE
 
 

@@ -15,6 +15,7 @@ from typing import IO, Any, Literal
 
 from agenteval_tui.text import numbers
 from agenteval_tui.text.display import displayable, one_line
+from agenteval_tui.text.problems import InfrastructureError
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
 
@@ -38,13 +39,17 @@ class Output:
     """A stream for people: whole lines, and one line at the bottom that is written over.
 
     Colours only on a terminal, without `NO_COLOR`, and if `TERM` is not "dumb". The line at the bottom (`status`)
-    only on a terminal that can, and not in CI. A reader who goes away ends the printing, not the program.
+    only on a terminal that can, and not in CI. A reader who goes away ends the printing, not the program. Any other
+    failure to write is raised, unless what is printed is not `needed` (what is said beside the result).
     """
 
-    def __init__(self, stream: IO[str], env: Mapping[str, str] | None = None, *, silent: bool = False) -> None:
+    def __init__(
+        self, stream: IO[str], env: Mapping[str, str] | None = None, *, silent: bool = False, needed: bool = True
+    ) -> None:
         env = os.environ if env is None else env
         self.stream = stream
         self._silent = silent
+        self._needed = needed
         self.is_terminal = _is_terminal(stream)
         able = self.is_terminal and env.get("TERM", "") not in ("", "dumb")
         self.coloured = able and not env.get("NO_COLOR")
@@ -131,14 +136,16 @@ class Output:
             self._reader_gone(error)
 
     def _reader_gone(self, error: OSError) -> None:
-        if not isinstance(error, BrokenPipeError) and error.errno != errno.EIO:  # EIO: the terminal was taken away
-            raise error
         self._silent = True
+        gone = isinstance(error, BrokenPipeError) or error.errno == errno.EIO  # EIO: the terminal was taken away
         # What Python still holds for the pipe would fail at exit, with a traceback.
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
         except (OSError, ValueError):
-            return
+            pass
+        if not gone and self._needed:
+            reason = error.strerror or str(error)
+            raise InfrastructureError(f"the output can't be written: {reason}") from error
 
 
 def plural(number: int, word: str) -> str:

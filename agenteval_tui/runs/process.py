@@ -16,10 +16,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui import places
+from agenteval_tui.descriptors import open_missing_descriptors
+from agenteval_tui.own_files import log_error
 from agenteval_tui.runs import live as living
 from agenteval_tui.runs.live import ExecutionRequest
 from agenteval_tui.runs.loop import run_to_end
-from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+from agenteval_tui.text.problems import AgentevalError, InfrastructureError, program_error
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -31,13 +34,15 @@ log = logging.getLogger(__name__)
 
 def main(arguments: list[str] | None = None) -> int:
     """Read the request from stdin, run it to its end. Gives the exit code: 0, or that of the error at the start."""
+    open_missing_descriptors()
     given = sys.argv[1:] if arguments is None else arguments
-    ready = int(given[given.index("--ready") + 1]) if "--ready" in given else sys.stdout.fileno()
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
-    # The terminal may go away; that is what this process is for.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    handshake = _Handshake(ready)
+    handshake = _Handshake(-1)
     try:
+        ready = int(given[given.index("--ready") + 1]) if "--ready" in given else sys.stdout.fileno()
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+        # The terminal may go away; that is what this process is for.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        handshake = _Handshake(ready)
         request = ExecutionRequest.from_json(json.loads(sys.stdin.buffer.read()))
         return run_to_end(_execute(request, handshake))
     except AgentevalError as error:
@@ -45,8 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         handshake.say(living.said_error(error))
         return error.exit_code
     except Exception as error:
-        log.exception("the execution broke")
-        broken = InfrastructureError(f"an error in the program: {type(error).__name__}: {error}")
+        broken = InfrastructureError(program_error(error, log_error(error, "an execution", places.data_dir())))
+        log.error("%s", broken)
         handshake.say(living.said_error(broken))
         return broken.exit_code
 
@@ -113,7 +118,8 @@ def _load(paths: tuple[str, ...]) -> list[LoadedSuite]:
 
 if __name__ == "__main__":
     code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
     # An agent that does not let go of its task or thread must not keep the process alive.
     os._exit(code)

@@ -14,7 +14,9 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -220,26 +222,49 @@ class Monkey:
         del self._game.log[:-400]
 
 
-async def _heart(game: Game, measured: list[float]) -> None:
-    """How long the main thread had something to do between two turns of the loop."""
-    before = time.thread_time()
-    while True:
-        await asyncio.sleep(0.02)
-        now = time.thread_time()
-        spent, before = now - before, now
-        if spent > game.longest_s:
-            game.longest_s = spent
-        if spent > HANG_S:
-            measured.append(spent)
+class Heart:
+    """How long the main thread had something to do between two turns of the loop, and where it was meanwhile.
+
+    Its own processor time: a busy machine is no fault of the app.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._beat = time.monotonic()
+        self._where = ""
+        self._ends = threading.Event()
+        self._main = threading.get_ident()
+
+    async def beat(self) -> None:
+        """Forever: notes each turn that was too long."""
+        threading.Thread(target=self._look, daemon=True).start()
+        try:
+            before = time.thread_time()
+            while True:
+                self._beat, self._where = time.monotonic(), ""
+                await asyncio.sleep(0.02)
+                now = time.thread_time()
+                spent, before = now - before, now
+                self._game.longest_s = max(spent, self._game.longest_s)
+                if spent > HANG_S:
+                    self._game.fault(f"the app did nothing else for {spent:.1f} s:\n{self._where}")
+        finally:
+            self._ends.set()
+
+    def _look(self) -> None:
+        while not self._ends.wait(0.05):
+            late = time.monotonic() - self._beat
+            frame = sys._current_frames().get(self._main)
+            if late > HANG_S * 0.6 and frame is not None:
+                self._where += f"after {late:.2f} s\n" + "".join(traceback.format_stack(frame)[-8:])
 
 
 async def play_round(app: Watched, rng: random.Random, game: Game, gestures: int, size: tuple[int, int]) -> None:
     """Start the app, play, leave with escape and q."""
     project = Path.cwd()
-    slow: list[float] = []
     with sheets_noted(app), nothing_sent(game.fault):
         async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
-            heart = asyncio.create_task(_heart(game, slow))
+            heart = asyncio.create_task(Heart(game).beat())
             try:
                 before = contents(project)
                 await _play(app, pilot, rng, game, gestures)
@@ -250,8 +275,6 @@ async def play_round(app: Watched, rng: random.Random, game: Game, gestures: int
                     game.fault(f"nobody saved, and these changed: {changed}")
             finally:
                 heart.cancel()
-    for seconds in slow:
-        game.fault(f"the app did nothing else for {seconds:.1f} s")
     game.rounds += 1
 
 
@@ -315,8 +338,6 @@ async def play(suites: Path, db: Path, game: Game, gestures: int, sizes: tuple[t
         try:
             await play_round(app, rng, game, min(ROUND, gestures - game.gestures), size)
         except Exception as error:
-            import traceback
-
             game.fault("".join(traceback.format_exception(error)))
 
 
