@@ -14,10 +14,12 @@ from typing import Any
 
 from rich.console import Console
 from textual import events
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.drivers._writer_thread import WriterThread
 from textual.screen import Screen
 
+from agenteval_tui.tui.arrival import Arrival, modified_f3
 from agenteval_tui.tui.mirror import Mirror, Piece
 from agenteval_tui.tui.private_failing import Failing
 
@@ -42,13 +44,6 @@ STANDS_ON: dict[str, str] = {
 WHOLE = os.environ.get("AGENTEVAL_REPAINT") == "whole"  # as the toolkit does it: for a terminal that forgets cells
 MOST_WAITING = 6  # pieces of writing that wait for the terminal; a picture is three
 PATIENCE_S = 0.03
-# A pseudo-terminal, sshd and the network take many kilobytes before a writer has to wait, so that a line seems quick
-# that is not. So the terminal is asked, behind a picture, where its cursor is: the answer says that it is there.
-WHERE = "\x1b[6n"
-ASKED_FROM = 300  # bytes that are on their way when it is asked; less is soon there on any line
-ON_ITS_WAY = 2_000  # bytes: with more, pictures wait for the answer
-ANSWER_S = 12.0  # so long for it: an answer may be lost
-ASKED_AT_MOST = 3  # times, while no answer ever came
 
 
 class Ready(CompositorUpdate):
@@ -69,10 +64,7 @@ class Sparing(Failing):
         super().__init__(*arguments, **options)
         self._mirror: Mirror | None = None  # None until everything was painted
         self._catching_up = False
-        self._sent = self._arrived = 0  # bytes of pictures, and how many of them the terminal has, as it said
-        self._asked = (0, 0.0)  # what was sent when it was asked (0: it answered), and when that was
-        self._unanswered = 0  # how often it was asked in vain
-        self._answers = False
+        self._arrival = Arrival()
 
     def forget_terminal(self) -> None:
         """Something else may have written to the terminal: paint everything anew."""
@@ -90,9 +82,11 @@ class Sparing(Failing):
     async def on_event(self, event: events.Event) -> None:
         """Another size, or the terminal was somebody else's for a while: nothing of it is known."""
         if isinstance(event, events.CursorPosition):
-            self._answered()
+            if not self._answered(event.y + 1, event.x + 1) and (key := _key_like(event)) is not None:
+                await self.on_event(key)
             return
         if isinstance(event, events.Resize):
+            self._arrival.forget()
             self.forget_terminal()
         await super().on_event(event)
 
@@ -114,39 +108,27 @@ class Sparing(Failing):
         thread = getattr(self._driver, "_writer_thread", None)
         if isinstance(thread, WriterThread) and thread._queue.qsize() > MOST_WAITING:
             return True
-        sent, at = self._asked
-        waits = self._answers and sent and monotonic() - at < ANSWER_S
-        return bool(waits) and self._sent - self._arrived > ON_ITS_WAY
+        return self._arrival.is_behind(monotonic())
 
     def _asking(self, text: str) -> str:
         """A picture that is sent now, with the question behind it where that is due."""
-        self._sent += len(text)
-        sent, at = self._asked
-        now = monotonic()
-        if sent and now - at < ANSWER_S:
-            return text
-        if self._sent - self._arrived < ASKED_FROM or self._unanswered >= ASKED_AT_MOST:
-            return text
-        self._unanswered += not self._answers
-        self._asked = (self._sent, now)
-        return text + WHERE
+        return text + self._arrival.sending(len(text), *self.size, monotonic())
 
-    def _answered(self) -> None:
-        """The terminal shows what was sent when it was asked."""
-        self._answers = True
-        self._arrived, self._asked = max(self._arrived, self._asked[0]), (0, 0.0)
-        if self._sent - self._arrived > ON_ITS_WAY and self._driver is not None:
-            # More was sent after the question than may be on its way.
-            self._asked = (self._sent, monotonic())
-            self._driver.write(WHERE)
+    def _answered(self, row: int, column: int) -> bool:
+        """The terminal says where its cursor is: it shows what was sent when it was asked. False: nobody asked."""
+        if not self._arrival.answered(row, column, monotonic()):
+            return False
+        if self._driver is not None and (question := self._arrival.asks_again(*self.size, monotonic())):
+            x, y = self._previous_cursor_position
+            self._driver.write(f"{question}\x1b[{y + 1};{x + 1}H")
         if self._catching_up and not self._is_behind():
             self._show_newest()
+        return True
 
     @property
     def awaits_terminal(self) -> bool:
         """Is an answer on its way, that is not too late already? It would be typed to whoever has the terminal next."""
-        sent, at = self._asked
-        return self._answers and bool(sent) and monotonic() - at < ANSWER_S / 4
+        return self._arrival.is_awaited(monotonic())
 
     def _catch_up_later(self) -> None:
         if not self._catching_up:
@@ -187,6 +169,18 @@ class Sparing(Failing):
             self.forget_terminal()
             return None
         return self._mirror.paint(_spans(update), self.console)
+
+
+def _key_like(event: events.CursorPosition) -> events.Key | None:
+    """The key that the toolkit took for a place of the cursor, if there is one of that shape."""
+    number = modified_f3(event.y + 1, event.x + 1)
+    if number is None:
+        return None
+    known = ANSI_SEQUENCES_KEYS.get(f"\x1b[1;{number}R")
+    if isinstance(known, tuple):
+        return events.Key(known[0].value, None)
+    held = [name for bit, name in enumerate(("shift", "alt", "ctrl", "super")) if (number - 1) >> bit & 1]
+    return events.Key("+".join([*sorted(held), "f3"]), None)
 
 
 def _rows(update: LayoutUpdate) -> Iterator[tuple[int, list[Piece]]]:

@@ -25,6 +25,8 @@ from wcwidth import wcwidth
 ROOT = Path(__file__).resolve().parents[2]
 # Colours are most of what a program writes, and nobody asks for those of the screen here.
 COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
+# The cursor is put somewhere, and then asked for.
+ASKED = re.compile(rb"\x1b\[(\d+);(\d+)H\x1b\[6n")
 # What may be the beginning of a colour, whose end is still to come.
 BEGUN = re.compile(r"\x1b(?:\[[0-9;:]*)?\Z")
 
@@ -67,6 +69,7 @@ class Terminal:
         self._begun = ""
         self._asking = b""
         self.says_where = True  # the cursor is, when it is asked
+        self.asked_for = (0, 0)  # where it was when it was asked last
         self.written = bytearray()
         size = struct.pack("HHHH", rows, columns, 0, 0)
         # COLUMNS and LINES (test runners set them) would be believed before the terminal's own size.
@@ -118,15 +121,24 @@ class Terminal:
             if b"\x1b[?2026$p" in data:
                 self.send("\x1b[?2026;2$y")
             # Our program asks behind a picture where the cursor is, to know that the picture is there.
-            for _ in range((self._asking + data).count(b"\x1b[6n") if self.says_where else 0):
-                self.send("\x1b[1;1R")
-            self._asking = data[-3:]
+            behind = self._asking + data
+            for asked in ASKED.finditer(behind):
+                if asked.end() > len(self._asking):
+                    self.asked_for = (int(asked[1]), int(asked[2]))
+                    if self.says_where:
+                        self.say_where()
+            self._asking = behind[-24:]
         self.written += got
         text = COLOURS.sub("", self._begun + self._decoder.decode(bytes(got)))
         begun = BEGUN.search(text)
         self._begun = begun[0] if begun else ""
         self._stream.feed(text[: len(text) - len(self._begun)])
         return bytes(got)
+
+    def say_where(self) -> None:
+        """Answer the last question: the cursor was put there just before it."""
+        row, column = self.asked_for
+        self.send(f"\x1b[{row};{column}R")
 
     def send(self, keys: str) -> None:
         """Type."""

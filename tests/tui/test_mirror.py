@@ -19,8 +19,8 @@ from rich.style import Style
 from terminal import ROOT, Terminal
 from textual.strip import Strip
 
+from agenteval_tui.tui.arrival import ON_ITS_WAY, PATIENCE_S, WHERE
 from agenteval_tui.tui.mirror import Mirror, Piece
-from agenteval_tui.tui.private_painting import ANSWER_S, ON_ITS_WAY, WHERE
 
 WIDTH, HEIGHT = 16, 3
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
@@ -145,7 +145,7 @@ def test_a_terminal_that_takes_nothing_keeps_no_key_waiting(tmp_path: Path) -> N
     def answered(told: int = 0) -> int:
         """Give each question its answer: all is there; how many there were."""
         while told < it.written.count(WHERE.encode()):
-            it.send("\x1b[1;1R")
+            it.say_where()
             told += 1
             it.settle(0.1)
         return told
@@ -185,7 +185,7 @@ def test_a_terminal_that_takes_nothing_keeps_no_key_waiting(tmp_path: Path) -> N
             assert time.monotonic() < end + 60, f"it waits for its terminal, at {shown()}"
             time.sleep(0.05)
         it.settle(0.1)
-        if time.monotonic() - began < ANSWER_S - 2:  # an answer that is lost does not hold it up for ever
+        if time.monotonic() - began < PATIENCE_S / 2:  # an answer that is lost does not hold it up for ever
             assert "agenteval  history" in it.text
         answered(told)
         it.wait_for("agenteval  trends")
