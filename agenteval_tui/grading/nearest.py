@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import combinations
 from operator import itemgetter
+from typing import Any
 
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import quoted
 from agenteval_tui.text.quick_dataclass import dataclass
 
 TEXT_LIMIT = 20_000
 NEEDLE_LIMIT = 400
 _CUTOFF = 60.0
 _WORD_REST = 6
+_SAID = 100  # characters of a text that the fields keep; a sentence quotes fewer
+_AROUND = 40
 
 _QUOTES = str.maketrans(
     {char: plain for plain, chars in (('"', "„“”«»‟"), ("'", "‘’‚‛‹›′`´"), ("-", "‐‑‒–—―−")) for char in chars}
@@ -29,11 +31,16 @@ _IN_NUMBER = re.compile(r"(?<=\d)[.,'’ _](?=\d{3}(?!\d))")
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """The closest place: characters `start`..`end` of the value, a reason in words, likeness 0..1 (for choosing)."""
+    """The closest place: characters `start`..`end` of the value, and likeness 0..1 (for choosing).
+
+    `fields`: how it misses. `is`: "elsewhere" (`line`, and what stands `before` and `after` it), "form" (`text`,
+    `line`, and the `steps` that would make it match: keys of `sentences.STEPS`), or "alike" (`text`, `line`, where it
+    is long `column`; what differs: `ends_before`, `goes_on`, or `found` and `expected`; `case`: case was made equal).
+    """
 
     start: int
     end: int
-    reason: str
+    fields: dict[str, Any]
     likeness: float
 
 
@@ -44,13 +51,13 @@ def _unicode(text: str) -> str:
     return "".join(char for char in normal if char.isascii() or unicodedata.category(char) != "Cf")
 
 
-# What may be made equal on both sides, and how a reason says that it was.
+# What may be made equal on both sides, and its key in `sentences.STEPS`.
 _STEPS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("ignoring case", str.lower),
-    ("with white space made equal", lambda text: " ".join(text.split())),
-    ("with straight quotes and plain dashes", lambda text: text.translate(_QUOTES)),
-    ("with Unicode forms made equal", _unicode),
-    ("without the separators in numbers", lambda text: _IN_NUMBER.sub("", text)),
+    ("case", str.lower),
+    ("white_space", lambda text: " ".join(text.split())),
+    ("punctuation", lambda text: text.translate(_QUOTES)),
+    ("unicode", _unicode),
+    ("separators", lambda text: _IN_NUMBER.sub("", text)),
 )
 _UNICODE, _NUMBERS = 3, 4
 
@@ -69,7 +76,7 @@ def nearest(value: Value, needle: str, side: str, ignore_case: bool) -> Miss | N
     found = _normalised(head, needle, side) or _alike(head, needle, side, ignore_case)
     if found is None or offset == 0:
         return found
-    return Miss(found.start + offset, found.end + offset, found.reason, found.likeness)
+    return Miss(found.start + offset, found.end + offset, found.fields, found.likeness)
 
 
 def text_difference(expected: str, got: str) -> int:
@@ -80,19 +87,19 @@ def text_difference(expected: str, got: str) -> int:
     return min(len(expected), len(got))
 
 
-def would_match(expected: str, got: str) -> str:
-    """The fewest normalisations that make two texts equal, in words ("ignoring case and ..."); "" when none do."""
+def would_match(expected: str, got: str) -> list[str]:
+    """The fewest normalisations that make two texts equal (keys of `sentences.STEPS`); [] when none do."""
     if len(expected) > TEXT_LIMIT or len(got) > TEXT_LIMIT:
-        return ""
+        return []
     if got.strip() == expected:
-        return "without the white space around it"
+        return ["strip"]
     if _folded(expected, range(len(_STEPS))) != _folded(got, range(len(_STEPS))):
-        return ""
+        return []
     for size in range(1, len(_STEPS) + 1):
         for steps in combinations(range(len(_STEPS)), size):
             if _folded(expected, steps) == _folded(got, steps):
-                return " and ".join(_STEPS[number][0] for number in steps)
-    return ""
+                return [_STEPS[number][0] for number in steps]
+    return []
 
 
 def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> Miss | None:
@@ -103,24 +110,16 @@ def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> Miss | N
     if start < 0:
         return None
     end = start + len(needle)
-    before, after = text[:start], text[end:]
-    parts = []
-    if side in ("equals", "starts_with") and before:
-        parts.append(_around(before, "before"))
-    if side in ("equals", "ends_with") and after:
-        parts.append(_around(after, "after"))
-    return Miss(start, end, f"it stands in line {_line(text, start)}, but with {' and '.join(parts)}", 0.99)
-
-
-def _around(text: str, where: str) -> str:
-    if text.isspace():
-        return f"white space {where} it ({quoted(text, 20)})"
-    if where == "before":
-        fence = text.strip()
-        if fence.isidentifier() and text.endswith("\n"):
-            return f"the language tag {quoted(fence)} before it (`code_language` leaves it out)"
-        return f"{quoted(text if len(text) <= 30 else '…' + text[-29:], 31)} before it"
-    return f"{quoted(text, 30)} after it"
+    before = text[:start] if side in ("equals", "starts_with") else ""
+    after = text[end:] if side in ("equals", "ends_with") else ""
+    # White space is said as such and in part, so its beginning is enough; of other text what stands next to it.
+    fields = {
+        "is": "elsewhere",
+        "line": _line(text, start),
+        "before": before[:_AROUND] if before.isspace() else before[-_AROUND:],
+        "after": after[:_AROUND],
+    }
+    return Miss(start, end, fields, 0.99)
 
 
 def _normalised(text: str, needle: str, side: str) -> Miss | None:
@@ -136,9 +135,13 @@ def _normalised(text: str, needle: str, side: str) -> Miss | None:
         for steps in combinations(useful, size):
             if _fits(_folded_text(text, steps), _folded(needle, steps), side):
                 start, end = _place(text, needle, steps, side)
-                said = " and ".join(_STEPS[number][0] for number in steps)
-                reason = f"nearest {quoted(text[start:end])} (line {_line(text, start)}): would match {said}"
-                return Miss(start, end, reason, 0.98 - 0.01 * size)
+                fields = {
+                    "is": "form",
+                    "text": text[start:end][:_SAID],
+                    "line": _line(text, start),
+                    "steps": [_STEPS[number][0] for number in steps],
+                }
+                return Miss(start, end, fields, 0.98 - 0.01 * size)
     return None
 
 
@@ -190,20 +193,19 @@ def _smallest(low: int, high: int, holds: Callable[[int], bool]) -> int:
 def _alike(text: str, needle: str, side: str, ignore_case: bool) -> Miss | None:
     """The place with the smallest difference, and the first character that differs."""
     wanted = needle[:NEEDLE_LIMIT] if side != "ends_with" else needle[-NEEDLE_LIMIT:]
-    exact = None if ignore_case else _aligned(text, wanted, text, side, "")
+    exact = None if ignore_case else _aligned(text, wanted, text, side, False)
     if exact is not None and exact.likeness > 0.8:
         return exact
     lowered = text.lower()
     if len(lowered) != len(text):  # then its places are not those of the text
-        return exact or _aligned(text, wanted, text, side, "")
-    also = "" if ignore_case else ", also in case"
-    folded = _aligned(lowered, wanted.lower(), text, side, also)
+        return exact or _aligned(text, wanted, text, side, False)
+    folded = _aligned(lowered, wanted.lower(), text, side, not ignore_case)
     if exact is None or (folded is not None and folded.likeness > exact.likeness + 0.1):
         return folded
     return exact
 
 
-def _aligned(searched: str, needle: str, text: str, side: str, also: str) -> Miss | None:
+def _aligned(searched: str, needle: str, text: str, side: str, case: bool) -> Miss | None:
     """The closest piece of `searched` (the text, or its lower case), if it is close enough."""
     from rapidfuzz import fuzz
 
@@ -211,17 +213,17 @@ def _aligned(searched: str, needle: str, text: str, side: str, also: str) -> Mis
         likeness = fuzz.ratio(searched, needle)
         if likeness < _CUTOFF and side != "equals":
             return None
-        return _first_difference(searched, needle, text, 0, len(text), likeness / 100, also)
+        return _first_difference(searched, needle, text, 0, len(text), likeness / 100, case)
     if side == "starts_with":
         likeness = fuzz.ratio(searched[: len(needle)], needle)
         if likeness >= _CUTOFF:
-            return _first_difference(searched, needle, text, 0, len(needle), likeness / 100, also)
+            return _first_difference(searched, needle, text, 0, len(needle), likeness / 100, case)
     found = fuzz.partial_ratio_alignment(needle, searched, score_cutoff=_CUTOFF)
     if found is None:
         return None
     start, end = _best_edges(searched, needle, *_within_a_line(searched, needle, found.dest_start, found.dest_end))
     likeness = fuzz.ratio(searched[start:end], needle)
-    return _first_difference(searched, needle, text, start, end, likeness / 100, also)
+    return _first_difference(searched, needle, text, start, end, likeness / 100, case)
 
 
 def _within_a_line(text: str, needle: str, start: int, end: int) -> tuple[int, int]:
@@ -269,7 +271,7 @@ def _whole_words(text: str, needle: str, start: int, end: int) -> tuple[int, int
     return (left if start - left < _WORD_REST else start), (right if right - end < _WORD_REST else end)
 
 
-def _first_difference(searched: str, needle: str, text: str, start: int, end: int, likeness: float, also: str) -> Miss:
+def _first_difference(searched: str, needle: str, text: str, start: int, end: int, likeness: float, case: bool) -> Miss:
     common = 0
     piece = searched[start:end]
     for left, right in zip(piece, needle, strict=False):
@@ -277,19 +279,19 @@ def _first_difference(searched: str, needle: str, text: str, start: int, end: in
             break
         common += 1
     at = start + common
-    if common == len(piece):
-        differs = f"ends before {quoted(needle[common:], 20)}"
-    elif common == len(needle):
-        differs = f"goes on with {quoted(text[at:end], 20)}"
-    else:
-        differs = f"differs at {quoted(text[at])} (expected {quoted(needle[common])})"
-    place = f"line {_line(text, at)}"
+    fields: dict[str, Any] = {"is": "alike", "text": text[start:end], "line": _line(text, at)}
     if end - start > 40:
-        place += f", column {at - text.rfind(chr(10), 0, at)}"
-        shown = quoted(("…" if at - start > 15 else "") + text[max(start, at - 15) : min(end, at + 25)], 44)
+        fields["text"] = ("…" if at - start > 15 else "") + text[max(start, at - 15) : min(end, at + 25)]
+        fields["column"] = at - text.rfind("\n", 0, at)
+    if common == len(piece):
+        fields["ends_before"] = needle[common : common + _SAID]
+    elif common == len(needle):
+        fields["goes_on"] = text[at:end][:_SAID]
     else:
-        shown = quoted(text[start:end])
-    return Miss(start, end, f"nearest {shown} ({place}): {differs}{also}", likeness)
+        fields["found"], fields["expected"] = text[at], needle[common]
+    if case:
+        fields["case"] = True
+    return Miss(start, end, fields, likeness)
 
 
 def _line(text: str, offset: int) -> int:

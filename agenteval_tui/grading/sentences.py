@@ -20,6 +20,7 @@ Fields = Mapping[str, Any]
 _MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What fields that are not ours (a file, a newer history) may make of a sentence."""
 _LINE = 300
+_TOLD = 4
 
 
 # Results
@@ -500,11 +501,11 @@ def of_syntax(fields: Fields) -> str:
 
 def _differs(line: Evidence) -> str:
     fields = line.fields
+    if "near_call" in fields:
+        return _trajectory_missing(line)
     if "arguments" in fields and "call" in fields:
         said = of_call_difference(_call(fields), fields["arguments"])
         return f"nearest to {_slot(fields)}: {said}" if "slot" in fields else said
-    if "near_call" in fields:
-        return _trajectory_missing(line)
     if "label" in fields:
         said = f"the label is {quoted(line.found)}, the right one is {quoted(fields['label'])}"
         if fields.get("case"):
@@ -530,6 +531,8 @@ def _equal(line: Evidence) -> str:
         return f"{_slot(fields)} is {_call(fields)}"
     if "tool" in fields:
         return f"{_call(fields)} has the expected arguments"
+    if "side" in fields:
+        return f"the text is {quoted(line.found)}"
     return f"the value is {shown(line.expected)}"
 
 
@@ -558,7 +561,7 @@ def _unexpected(line: Evidence) -> str:
     fields = line.fields
     if "documents" in fields:
         return f"found, but not relevant: {listed([quoted(one, 30) for one in fields['documents']])}"
-    if "tool" in fields:
+    if "call" in fields:
         return (
             f"the {nth(fields['call'] + 1)} call, {fields['tool']}({shown(fields['arguments'], 60)}), is not expected"
         )
@@ -734,7 +737,7 @@ def _trajectory_missing(line: Evidence) -> str:
     if line.code == Code.OUT_OF_PLACE:
         return f"{said}; it is the {nth(near['call'] + 1)} call"
     if "arguments" in near:
-        parts = [_trajectory_argument(one) for one in near["arguments"][:4]]
+        parts = [_trajectory_argument(one) for one in near["arguments"][:_TOLD]]
         only = "only " if near["differences"] == 1 else ""
         return f"{said}; the {nth(near['call'] + 1)} call differs {only}in {'; '.join(parts)}"
     if "taken" in near:

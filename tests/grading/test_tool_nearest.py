@@ -16,6 +16,7 @@ from agenteval_tui.grading.metrics.tool_differences import differences
 from agenteval_tui.grading.metrics.tool_nearest import nearest_calls
 from agenteval_tui.grading.metrics.tool_scoring import Tool
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome, Span
+from agenteval_tui.grading.sentences import of_argument
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -122,7 +123,7 @@ def test_one_argument(expected: Any, got: Any, path: str, at: int | None, said: 
     tool = Tool(ToolCheckData.model_validate({"name": "f", "arguments": {"a": expected, "same": 1}}))
     (one,) = differences(tool, ToolCall("c", "f", {"a": got, "same": 1}))
     assert (one.kind, one.path, one.at) == ("differs", path, at)
-    assert said in one.said
+    assert said in of_argument(one.fields())
     assert 0 < one.cost <= 1
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import line_of, quick_results, with_evidence
 from agenteval_tui.grading.nearest import nearest
@@ -56,8 +59,11 @@ class Keywords(Metric):
                 return quick(passed, share)
             lines = list(_evidence(wanted, ignore_case, value))
             if least < 1:
-                said = f"{found} of {len(needles)} keywords are there ({share:.0%}), at least {least:.0%} must be"
-                lines.insert(0, Evidence("min_fraction", passed, said, least, share, group="Keywords"))
+                fields = {"measure": "keywords", "count": found, "of": len(needles), "least": least}
+                code = Code.WITHIN if passed else Code.TOO_FEW
+                lines.insert(
+                    0, Evidence("min_fraction", passed, "", least, share, group="Keywords", code=code, fields=fields)
+                )
                 # One keyword alone decides nothing then.
                 lines[1:] = [_undecided(one) for one in lines[1:]]
             return with_evidence(self, passed, share, lines)
@@ -82,9 +88,7 @@ class Keywords(Metric):
 
 
 def _undecided(one: Evidence) -> Evidence:
-    if one.passed:
-        return one
-    return Evidence(one.condition, None, one.reason, one.expected, one.found, one.spans, one.near, one.group)
+    return one if one.passed else replace(one, passed=None)
 
 
 def _evidence(wanted: tuple[tuple[int, str], ...], ignore_case: bool, value: Value) -> Iterator[Evidence]:
@@ -96,13 +100,16 @@ def _evidence(wanted: tuple[tuple[int, str], ...], ignore_case: bool, value: Val
         if start >= 0:
             at = value.in_text(start, start + len(needle)) if ignore_case else (start, start + len(needle))
             found = value.text[at[0] : at[1]]
-            reason = f"{quoted(keyword)} is there (line {line_of(value.text, at[0])})"
-            yield Evidence(name, True, reason, keyword, found, value.spans(*at), group="Keywords")
+            fields: dict[str, Any] = {"keyword": True, "line": line_of(value.text, at[0])}
+            spans = value.spans(*at)
+            yield Evidence(name, True, "", keyword, found, spans, group="Keywords", code=Code.PRESENT, fields=fields)
             continue
-        reason = f"{quoted(keyword)} is not in the text" + (": the text is empty" if not value.text else "")
+        fields = {"side": "contains", "keyword": True}
         miss = nearest(value, keyword, "contains", ignore_case) if missed < _NEAR else None
         missed += 1
         near = () if miss is None else value.spans(miss.start, miss.end)
-        if miss is not None:
-            reason += f"; {miss.reason}"
-        yield Evidence(name, False, reason, keyword, None, (), near, "Keywords")
+        if not value.text:
+            fields["empty"] = True
+        elif miss is not None:
+            fields["near"] = miss.fields
+        yield Evidence(name, False, "", keyword, None, (), near, "Keywords", Code.MISSING, fields)

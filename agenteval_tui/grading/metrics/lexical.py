@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.expected import expected_text
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import kept, with_evidence
@@ -38,10 +39,11 @@ class Lexical(Metric):
         def check(value: Value, context: Context) -> MetricResult:
             other = expected_text(self.to, context)
             if other is None:
-                return self.error("there is nothing to compare with: neither `to` nor an expected value is given")
+                return self.error(code=Code.NO_EXPECTED_VALUE, fields={"metric": "Lexical"})
             longest = max(len(value.text), len(other))
             if longest > LIMIT:
-                return self.error(f"{longest} characters are too many to compare (at most {LIMIT})")
+                fields = {"what": "compare", "count": longest, "most": LIMIT}
+                return self.error(code=Code.TOO_LARGE, fields=fields)
             score = likeness(value.text, other, self.method)
             passed = score >= self.min - 1e-9
             if not context.explain:
@@ -51,17 +53,18 @@ class Lexical(Metric):
         return check
 
     def _evidence(self, value: Value, other: str, score: float, passed: bool) -> Evidence:
-        said = f"likeness {score:.2f} ({self.method}), at least {self.min:g} is wanted"
+        fields: dict[str, Any] = {"measure": "likeness", "method": self.method, "amount": score, "least": self.min}
+        expected, found = kept(other), kept(value.text)
         spans = value.spans(0, len(value.text)) if value.text else ()
         if passed:
-            return Evidence(self.method, True, said, kept(other), kept(value.text), spans, group="Lexical")
+            return Evidence(self.method, True, "", expected, found, spans, (), "Lexical", Code.WITHIN, fields)
         miss = nearest(value, other, "equals", False)
         if not value.text:
-            said += ": the text is empty"
+            fields["empty"] = True
         elif miss is not None:
-            said += f"; {miss.reason}"
+            fields["near"] = miss.fields
         near = () if miss is None else value.spans(miss.start, miss.end)
-        return Evidence(self.method, False, said, kept(other), kept(value.text), spans, near, "Lexical")
+        return Evidence(self.method, False, "", expected, found, spans, near, "Lexical", Code.TOO_LOW, fields)
 
     def findings(self) -> Iterator[Finding]:
         if self.min == 0:

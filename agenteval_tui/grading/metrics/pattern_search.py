@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import FOUND, kept, line_of, quick_results, with_evidence
 from agenteval_tui.grading.patterns import Pattern, SlowPatternError, compile_pattern, compile_with_flags
 from agenteval_tui.grading.properties import RegexText
-from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import count, listed, quoted
 
 _HITS = 20
 _FLAGS = "imsx"
@@ -103,30 +103,19 @@ def _evidence(pattern: Pattern, unwanted: bool, value: Value) -> Evidence:
     name = "not" if unwanted else "pattern"
     hits = pattern.matches(value.text, _HITS)
     spans = tuple(span for hit in hits for span in value.spans(hit.start(), hit.end()))
+    fields: dict[str, Any] = {"pattern": pattern.text, **({"forbidden": True} if unwanted else {})}
     if hits:
-        lines = list(dict.fromkeys(str(line_of(value.text, hit.start())) for hit in hits))
-        where = f"line {lines[0]}" if len(lines) == 1 else f"lines {listed(lines)}"
-        first = quoted(hits[0][0])
+        lines = list(dict.fromkeys(line_of(value.text, hit.start()) for hit in hits))
+        fields |= {"lines": lines, "count": len(hits), **({"or_more": True} if len(hits) == _HITS else {})}
         found = kept(hits[0][0], FOUND)
-        if unwanted:
-            reason = f"{pattern.text} must not be found, but it matches {first} ({where})"
-        elif len(hits) == 1:
-            reason = f"{pattern.text} matches {first} ({where})"
-        else:
-            more = f"{_HITS} matches or more" if len(hits) == _HITS else count(len(hits), "match", "matches")
-            reason = f"{pattern.text} matches {first} ({more}, {where})"
-        return Evidence(name, not unwanted, reason, pattern.text, found, spans, group="Regex")
-    reason = f"{pattern.text} is not in the text"
-    if unwanted:
-        return Evidence(name, True, reason, pattern.text, None, group="Regex")
-    if not value.text:
-        return Evidence(name, False, f"{reason}: the text is empty", pattern.text, None, group="Regex")
-    from agenteval_tui.grading.prototypes.text_response import longest_start
+        return Evidence(name, not unwanted, "", pattern.text, found, spans, (), "Regex", Code.PRESENT, fields)
+    near: tuple[Span, ...] = ()
+    if not unwanted and not value.text:
+        fields["empty"] = True
+    elif not unwanted:
+        from agenteval_tui.grading.prototypes.text_response import beginning
 
-    near = longest_start(pattern, value.text)
-    if near is None:
-        return Evidence(name, False, reason, pattern.text, None, group="Regex")
-    part, start, end = near
-    piece = value.text[start:end]
-    reason += f"; its beginning {part} matches {quoted(piece)} in line {line_of(value.text, start)}"
-    return Evidence(name, False, reason, pattern.text, None, (), value.spans(start, end), "Regex")
+        miss = beginning(pattern, value.text)
+        if miss is not None:
+            fields["near"], near = miss.fields, value.spans(miss.start, miss.end)
+    return Evidence(name, unwanted, "", pattern.text, None, (), near, "Regex", Code.MISSING, fields)

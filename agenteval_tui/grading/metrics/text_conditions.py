@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import Evidence, Span
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import listed, quoted
 from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -23,13 +23,6 @@ FOUND = 300
 """Characters of the text that `found` keeps."""
 _HITS = 20
 _NEAR_OF_LIST = 12  # near misses are looked for of so many needles in a list; each may cost milliseconds
-_SAID = {
-    "equals": "the text is",
-    "contains": "the text contains",
-    "starts_with": "the text begins with",
-    "ends_with": "the text ends with",
-}
-_VERBS = {"contains": "contain", "starts_with": "begin with", "ends_with": "end with"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +101,6 @@ def _all(needles: tuple[tuple[int, str], ...]) -> Condition:
 
 def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]) -> Condition:
     texts = tuple(needle for _, needle in needles)
-    which = "" if len(texts) == 1 else "any of "
-    missed = f"the text does not {_VERBS[side]} {which}{listed([quoted(text, 30) for text in texts])}"
 
     def contains(value: Value) -> bool:
         text = value.text
@@ -128,13 +119,13 @@ def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]
         hits = [(needle, at) for needle in texts if (at := _find(side, needle, False, value)) is not None]
         if hits:
             spans = tuple(span for _, at in hits[:_HITS] for span in value.spans(*at))
-            there = listed([quoted(needle, 30) for needle, _ in hits])
-            reason = f"{_SAID[side]} {there}"
-            yield Evidence(name, True, reason, list(texts), [needle for needle, _ in hits], spans, group=group)
+            found = [needle for needle, _ in hits]
+            fields = {"side": side}
+            yield Evidence(name, True, "", list(texts), found, spans, group=group, code=Code.PRESENT, fields=fields)
             return
         misses = [_nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
         best = max((miss for miss in misses if miss is not None), key=lambda miss: miss.likeness, default=None)
-        yield _missed(name, group, missed, list(texts), side, value, best)
+        yield _missed(name, group, list(texts), side, value, best)
 
     return Condition(name, group, holds[side], evidence)
 
@@ -151,15 +142,15 @@ def _none(needles: tuple[tuple[int, str], ...]) -> Condition:
 
     def evidence(value: Value) -> Iterator[Evidence]:
         for number, needle in needles:
-            name = f"not_contains_any[{number}]"
+            name, group = f"not_contains_any[{number}]", "ContainsNot"
+            fields: dict[str, Any] = {"side": "contains", "forbidden": True}
             hits = list(islice(_occurrences(value.text, needle), _HITS))
             if not hits:
-                yield Evidence(name, True, f"{quoted(needle)} is not in the text", needle, None, group="ContainsNot")
+                yield Evidence(name, True, "", needle, None, group=group, code=Code.MISSING, fields=fields)
                 continue
             spans = tuple(span for start, end in hits for span in value.spans(start, end))
-            lines = listed([str(_line(value.text, start)) for start, _ in hits])
-            reason = f"{quoted(needle)} must not be in the text, but it is ({_lines(len(hits))} {lines})"
-            yield Evidence(name, False, reason, needle, needle, spans, group="ContainsNot")
+            fields["lines"] = [_line(value.text, start) for start, _ in hits]
+            yield Evidence(name, False, "", needle, needle, spans, group=group, code=Code.PRESENT, fields=fields)
 
     return Condition("not_contains_any", "ContainsNot", holds, evidence)
 
@@ -202,17 +193,11 @@ def _look(
     if at is not None:
         text, (start, end) = value.text, at
         found = text[start:end]
-        line = f" (line {_line(text, start)})" if side == "contains" else ""
-        reason = f"{_SAID[side]} {quoted(found)}{line}"
-        return Evidence(name, True, reason, needle, _kept(found), value.spans(start, end), (), group)
-    said = {
-        "equals": f"the text is not {quoted(needle)}",
-        "contains": f"{quoted(needle)} is not in the text",
-        "starts_with": f"the text does not begin with {quoted(needle)}",
-        "ends_with": f"the text does not end with {quoted(needle)}",
-    }[side]
+        spans, code = value.spans(start, end), Code.EQUAL if side == "equals" else Code.PRESENT
+        fields = {"side": side, **({"line": _line(text, start)} if side == "contains" else {})}
+        return Evidence(name, True, "", needle, _kept(found), spans, (), group, code, fields)
     miss = _nearest(value, needle, side, ignore_case) if near else None
-    return _missed(name, group, said, needle, side, value, miss)
+    return _missed(name, group, needle, side, value, miss)
 
 
 def _nearest(value: Value, needle: str, side: Side, ignore_case: bool) -> Miss | None:
@@ -222,7 +207,7 @@ def _nearest(value: Value, needle: str, side: Side, ignore_case: bool) -> Miss |
     return nearest(value, needle, side, ignore_case)
 
 
-def _missed(name: str, group: str, said: str, expected: Any, side: Side, value: Value, miss: Miss | None) -> Evidence:
+def _missed(name: str, group: str, expected: Any, side: Side, value: Value, miss: Miss | None) -> Evidence:
     text = value.text
     looked_at: tuple[Span, ...] = ()
     found: str | None = None
@@ -234,14 +219,16 @@ def _missed(name: str, group: str, said: str, expected: Any, side: Side, value: 
     elif side == "ends_with":
         found = text[max(0, len(text) - _length(expected)) :]
         looked_at = value.spans(len(text) - len(found), len(text))
+    fields: dict[str, Any] = {"side": side}
     if not text:
-        said += ": the text is empty"
+        fields["empty"] = True
     elif miss is not None:
-        said += f"; {miss.reason}"
+        fields["near"] = miss.fields
         if side == "contains":
             found = _kept(text[miss.start : miss.end])
     near = value.spans(miss.start, miss.end) if miss is not None else ()
-    return Evidence(name, False, said, expected, found, looked_at, near, group)
+    code = Code.DIFFERS if side == "equals" else Code.MISSING
+    return Evidence(name, False, "", expected, found, looked_at, near, group, code, fields)
 
 
 def _length(expected: Any) -> int:
@@ -262,7 +249,3 @@ def _kept(text: str) -> str:
 
 def _line(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
-
-
-def _lines(number: int) -> str:
-    return "line" if number == 1 else "lines"

@@ -1,14 +1,16 @@
-"""How a call differs from what is expected of it, argument by argument: the facts, and the words for them."""
+"""How a call differs from what is expected of it, argument by argument."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from typing import Any, Literal
 
 from agenteval_tui.grading.metrics.matchers import is_matcher, same_json, type_of
 from agenteval_tui.grading.metrics.tool_scoring import Expected, Tool, arguments_of
+from agenteval_tui.grading.metrics.verdicts import kept_value
 from agenteval_tui.grading.nearest import text_difference, would_match
-from agenteval_tui.grading.words import count, shown
+from agenteval_tui.grading.words import shown
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import ToolCall
 
@@ -19,14 +21,17 @@ Kind = Literal["differs", "missing", "extra", "unreadable"]
 _SHORT = 12
 """Characters up to which a person sees at once where two texts part."""
 _COMPARED = 2_000
+_SAID = 40
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentDifference:
     """One argument that is not as expected. `path` leads to it ("filter.country", "" for the arguments as a whole).
 
-    `expected` is in words. `at` is the first character that differs, where a text is compared with a text. `mend`
-    says what would make it match ("ignoring case"), "" when nothing little does. `cost` is 0..1: how far it is off.
+    `expected` is in words. `hint` says what little would make it match (`steps`, `type`), or where two texts part
+    (`ends_before`, `goes_on`, `at`); {} when nothing little does. `cost` is 0..1: how far it is off. `elsewhere` is
+    the argument that has the value of a missing one. `malformed`: it is no JSON at all. `at` is the first character
+    that differs, where a text is compared with a text.
     """
 
     kind: Kind
@@ -34,28 +39,32 @@ class ArgumentDifference:
     path: str
     expected: str = ""
     got: Any = None
-    at: int | None = None
-    mend: str = ""
+    hint: dict[str, Any] = field(default_factory=dict)
     cost: float = 1.0
     elsewhere: str = ""
+    malformed: bool = False
+    at: int | None = None
 
-    @property
-    def said(self) -> str:
-        """The difference in words, with the argument's path."""
+    def fields(self) -> dict[str, Any]:
+        """As fields of evidence have it (`sentences.of_argument`)."""
         if self.kind == "unreadable":
-            return self.expected
-        if self.kind == "extra":
-            return f"{self.path} = {shown(self.got, 40)} is not expected"
-        if self.kind == "missing":
-            hint = f", perhaps it is {self.elsewhere} = {shown(self.got, 40)}" if self.elsewhere else ""
-            return f"{self.path} is missing (expected {self.expected}){hint}"
-        return f"{self.path}: {self.expected_got}"
+            return unreadable(self.got, malformed=self.malformed)
+        made: dict[str, Any] = {"is": self.kind, "argument": self.name, "path": self.path}
+        if self.kind != "extra":
+            made["expected"] = self.expected
+        if self.kind != "missing" or self.elsewhere:
+            made["found"] = kept_value(self.got)
+        if self.hint:
+            made["hint"] = self.hint
+        if self.elsewhere:
+            made["elsewhere"] = self.elsewhere
+        return made
 
-    @property
-    def expected_got(self) -> str:
-        """Of an argument that differs: `expected ..., got ...`, and the little that would make it match."""
-        text = f"expected {self.expected}, got {shown(self.got)}"
-        return f"{text} ({self.mend})" if self.mend else text
+
+def unreadable(arguments: Any, *, malformed: bool) -> dict[str, Any]:
+    """Arguments that are no JSON object, as fields of evidence have them."""
+    found = kept_value(arguments)
+    return {"is": "unreadable", "malformed": malformed, "type": type_of(arguments), "found": found}
 
 
 def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
@@ -67,25 +76,12 @@ def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
     if given is None:
         if not expected and tool.additional:
             return ()
-        what = "are not valid JSON" if call.malformed else f"are no object but {type_of(call.arguments)}"
-        return (ArgumentDifference("unreadable", "", "", f"{what}: {shown(call.arguments)}"),)
+        return (ArgumentDifference("unreadable", "", "", got=call.arguments, malformed=call.malformed),)
     additional = [] if tool.additional else tool.additional_names(given)
     found = [_differs(one, given[one.name]) for one in expected if one.name in given and not one.holds(given[one.name])]
     found += [_missing(one, given, tool.additional_names(given)) for one in expected if one.name not in given]
     found += [ArgumentDifference("extra", name, name, got=given[name], cost=0.5) for name in additional]
     return tuple(found)
-
-
-def in_words(said: str, found: tuple[ArgumentDifference, ...]) -> str:
-    """The differences of a call as one line; `said` names the call."""
-    if len(found) == 1 and found[0].kind == "unreadable":
-        return f"the arguments of {said} {found[0].expected}"
-    if len(found) == 1:
-        one = found[0]
-        if one.kind == "differs":
-            return f"{said} differs only in {one.path}: {one.expected_got}"
-        return f"{said} differs only in its arguments: {one.said}"
-    return f"{said} differs in {count(len(found), 'argument')}: {'; '.join(one.said for one in found)}"
 
 
 def distance(tool: Tool, call: ToolCall) -> float:
@@ -110,34 +106,32 @@ def _differs(one: Expected, got: Any) -> ArgumentDifference:
         if leaf is not None:
             path, expected, inner = leaf
             return _leaf(one.name, ".".join((one.name, *map(str, path))), expected, inner)
-    mend = _other_form(one.holds, got)
-    return ArgumentDifference("differs", one.name, one.name, one.said, got, mend=mend, cost=0.3 if mend else 0.9)
+    hint = _other_form(one.holds, got)
+    return ArgumentDifference("differs", one.name, one.name, one.said, got, hint, 0.3 if hint else 0.9)
 
 
 def _leaf(name: str, path: str, expected: Any, got: Any) -> ArgumentDifference:
     """A plain expected value that differs from a plain value."""
     said = shown(expected)
     if not (isinstance(expected, str) and isinstance(got, str)):
-        mend = _other_form(lambda value: same_json(expected, value), got)
-        return ArgumentDifference("differs", name, path, said, got, mend=mend, cost=0.3 if mend else 0.9)
+        hint = _other_form(lambda value: same_json(expected, value), got)
+        return ArgumentDifference("differs", name, path, said, got, hint, 0.3 if hint else 0.9)
     at = text_difference(expected, got)
     steps = would_match(expected, got)
-    likeness = _likeness(expected, got)
     if steps:
-        mend = f"would match {steps}"
-    elif max(len(expected), len(got)) > _SHORT and likeness > 0.5:
-        mend = _parting(expected, got, at)
-    else:
-        mend = ""
-    return ArgumentDifference("differs", name, path, said, got, at, mend, 0.1 if steps else 0.2 + 0.8 * (1 - likeness))
+        return ArgumentDifference("differs", name, path, said, got, {"steps": steps}, 0.1, at=at)
+    likeness = _likeness(expected, got)
+    alike = max(len(expected), len(got)) > _SHORT and likeness > 0.5
+    hint = _parting(expected, got, at) if alike else {}
+    return ArgumentDifference("differs", name, path, said, got, hint, 0.2 + 0.8 * (1 - likeness), at=at)
 
 
-def _parting(expected: str, got: str, at: int) -> str:
+def _parting(expected: str, got: str, at: int) -> dict[str, Any]:
     if at == len(got):
-        return f"ends before {shown(expected[at:], 20)}"
+        return {"at": at, "ends_before": expected[at : at + _SAID]}
     if at == len(expected):
-        return f"goes on with {shown(got[at:], 20)}"
-    return f"differs at character {at + 1}: {shown(got[at])} instead of {shown(expected[at])}"
+        return {"at": at, "goes_on": got[at : at + _SAID]}
+    return {"at": at, "found": got[at], "expected": expected[at]}
 
 
 def _likeness(left: str, right: str) -> float:
@@ -146,17 +140,17 @@ def _likeness(left: str, right: str) -> float:
     return fuzz.ratio(left[:_COMPARED], right[:_COMPARED]) / 100
 
 
-def _other_form(holds: Any, got: Any) -> str:
+def _other_form(holds: Any, got: Any) -> dict[str, Any]:
     """What little change of the value would make it right: white space around it, its type."""
     if isinstance(got, str):
         if holds(got.strip()):
-            return "would match without the white space around it"
+            return {"steps": ["strip"]}
         number = _number(got)
         if number is not None and holds(number):
-            return "a string instead of a number"
+            return {"type": "string"}
     elif isinstance(got, int | float) and not isinstance(got, bool) and holds(str(got)):
-        return "a number instead of a string"
-    return ""
+        return {"type": "number"}
+    return {}
 
 
 def _number(text: str) -> float | None:

@@ -1,20 +1,21 @@
-"""The evidence of a ToolCheck: each part in words, with the calls and arguments that it is about."""
+"""The evidence of a ToolCheck: each part, with the calls and arguments that it is about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from agenteval_tui.grading.metrics.tool_differences import differences, in_words
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.metrics.tool_differences import differences
 from agenteval_tui.grading.metrics.tool_nearest import Nearest, nearest_calls
 from agenteval_tui.grading.metrics.tool_scoring import CompiledToolCheck, Tool
+from agenteval_tui.grading.metrics.verdicts import kept_value
 from agenteval_tui.grading.results import Evidence, Span
-from agenteval_tui.grading.words import count, listed, nth, shown
+from agenteval_tui.grading.sentences import of_wanted
 from agenteval_tui.transcripts.model import ToolCall
 
 _SPANS = 50
 _CALLS = 100
-_LONG = 2000
 _NEAREST = 5  # expected calls of one entry that are said with their nearest actual call
 
 Numbered = list[tuple[int, ToolCall]]
@@ -38,80 +39,57 @@ def evidence_of(check: CompiledToolCheck, calls: tuple[ToolCall, ...]) -> Iterat
 
 
 def _none_at_all(calls: tuple[ToolCall, ...]) -> Evidence:
+    name, group = "tool_call_forbidden", "forbidden"
     if not calls:
-        return Evidence("tool_call_forbidden", True, "no tool was called", 0, 0, group="forbidden")
-    names = listed(list(dict.fromkeys(call.name for call in calls)))
-    return Evidence(
-        "tool_call_forbidden",
-        False,
-        f"no tool may be called, but there {'is' if len(calls) == 1 else 'are'} {count(len(calls), 'call')}: {names}",
-        0,
-        len(calls),
-        tuple(Span("tool", index) for index in range(min(len(calls), _SPANS))),
-        group="forbidden",
-    )
+        return Evidence(name, True, "", 0, 0, group=group, code=Code.NOT_CALLED, fields={"forbidden": True, "calls": 0})
+    called = list(dict.fromkeys(call.name for call in calls))
+    fields = {"forbidden": True, "calls": len(calls), "called": called}
+    spans = tuple(Span("tool", index) for index in range(min(len(calls), _SPANS)))
+    return Evidence(name, False, "", 0, len(calls), spans, group=group, code=Code.CALLED, fields=fields)
 
 
 def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], nearest: list[Nearest]) -> Evidence:
     name = f"tools[{number}].usage"
     spans = tuple(Span("tool", index) for index, _ in own[:_SPANS])
-    wanted = _wanted(tool)
+    wanted = of_wanted(tool.least, tool.most)
     times = len(own)
+    fields: dict[str, Any] = {"tool": tool.name, "calls": times, "least": tool.least, "most": tool.most}
+    near: tuple[Span, ...] = ()
     if times == 0:
         if not tool.required:
-            reason = f"{tool.name} was not called, and need not be"
-            return Evidence(name, True, reason, wanted, 0, group="usage")
-        reason, near = _never_called(tool, calls, nearest)
-        return Evidence(name, False, reason, wanted, 0, near=near, group="usage")
-    said = f"{tool.name} was called {_times(times)}"
+            return Evidence(name, True, "", wanted, 0, group="usage", code=Code.NOT_CALLED, fields=fields)
+        fields["called"] = list(dict.fromkeys(call.name for call in calls))
+        if calls and nearest:
+            fields["nearest"] = _nearest(tool, calls, nearest[0])
+            near = tuple(Span("tool", one.call or 0) for one in nearest)[:_SPANS]
+        return Evidence(name, False, "", wanted, 0, near=near, group="usage", code=Code.NEVER_CALLED, fields=fields)
     passed = tool.usage(times) == 1.0
-    if not passed:
-        said += f", expected {wanted}"
+    if passed:
+        return Evidence(name, True, "", wanted, times, spans, group="usage", code=Code.CALLED, fields=fields)
     others = [one for one in nearest if not one.same_name and one.call is not None]
-    if passed or not others:
-        return Evidence(name, passed, said, wanted, times, spans, group="usage")
-    said += f"; perhaps {listed([_named(one, tool, calls) for one in others[:_NEAREST]])} was meant"
-    near = tuple(Span("tool", one.call or 0) for one in others)
-    return Evidence(name, passed, said, wanted, times, spans, near, group="usage")
+    if others:
+        fields["perhaps"] = [_named(one, tool, calls) for one in others[:_NEAREST]]
+        near = tuple(Span("tool", one.call or 0) for one in others)
+    code = Code.TOO_FEW if times < tool.least else Code.TOO_MANY
+    return Evidence(name, False, "", wanted, times, spans, near, "usage", code, fields)
 
 
-def _wanted(tool: Tool) -> str:
-    least, most = tool.least, tool.most
-    if most is None:
-        return f"at least {_times(least)}" if least else "any number of calls"
-    if least > most:
-        return f"at least {_times(least)} and at most {_times(most)}, which cannot be"
-    if least == most:
-        return f"exactly {_times(least)}"
-    return f"{least} to {most} times" if least else f"at most {_times(most)}"
-
-
-def _times(number: int) -> str:
-    return {1: "once", 2: "twice"}.get(number, f"{number} times")
-
-
-def _never_called(tool: Tool, calls: tuple[ToolCall, ...], nearest: list[Nearest]) -> tuple[str, tuple[Span, ...]]:
-    reason = f"{tool.name} was never called"
-    if not calls:
-        return f"{reason}: the agent called no tool", ()
-    if not nearest:
-        return f"{reason}; called were {listed(list(dict.fromkeys(call.name for call in calls)))}", ()
-    name = calls[nearest[0].call or 0].name
-    times = sum(call.name == name for call in calls)
-    hint = ", which differs only in case" if name.lower() == tool.name.lower() else ""
-    reason += f"; nearest {name}{hint} ({count(times, 'call')})"
+def _nearest(tool: Tool, calls: tuple[ToolCall, ...], one: Nearest) -> dict[str, Any]:
+    """The call of another tool that was meant, perhaps."""
+    name = calls[one.call or 0].name
+    made: dict[str, Any] = {"tool": name, "call": one.call, "calls": sum(call.name == name for call in calls)}
+    if name.lower() == tool.name.lower():
+        made["case"] = True
     if tool.expected:
-        wrong = nearest[0].differences
-        own = "with the expected arguments" if not wrong else "; ".join(one.said for one in wrong)
-        reason += f", {own}"
-    return reason, tuple(Span("tool", one.call or 0) for one in nearest)[:_SPANS]
+        made["arguments"] = [argument.fields() for argument in one.differences]
+    return made
 
 
-def _named(one: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> str:
-    said = f"call {(one.call or 0) + 1}, {calls[one.call or 0].name}"
-    if tool.expected:
-        said += " with the expected arguments" if not one.differences else ""
-    return said
+def _named(one: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
+    made: dict[str, Any] = {"call": one.call or 0, "tool": calls[one.call or 0].name}
+    if tool.expected and not one.differences:
+        made["equal"] = True
+    return made
 
 
 def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -> Iterator[Evidence]:
@@ -119,8 +97,8 @@ def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -
     name = f"tools[{number}].arguments"
     if not own:
         if tool.required:
-            reason = f"{tool.name} was never called, so its arguments are not there"
-            yield Evidence(name, False, reason, expected, None, group="arguments")
+            missing = {"tool": tool.name, "arguments_of": True}
+            yield Evidence(name, False, "", expected, None, group="arguments", code=Code.NEVER_CALLED, fields=missing)
         return
     judged = [(position, index, call, tool.right(call)) for position, (index, call) in enumerate(own, start=1)]
     # An agent that ran wild made thousands of calls: the wrong ones are said first, the rest is counted.
@@ -130,54 +108,57 @@ def _arguments(number: int, tool: Tool, own: Numbered, nearest: list[Nearest]) -
     closest = {one.call for one in nearest} if not any(right for *_, right in judged) else set()
     for position, index, call, right in sorted(told, key=lambda one: (one[1] not in closest, one[0])):
         condition = name if len(own) == 1 else f"{name}[{position}]"
-        said = f"the call of {tool.name}" if len(own) == 1 else f"the {nth(position)} call of {tool.name}"
+        fields: dict[str, Any] = {"tool": tool.name, "call": index}
+        if len(own) > 1:
+            fields["position"] = position
         if right:
             spans = tuple(Span("arguments", index, path=one.name) for one in tool.expected or ())
-            reason = f"{said} has the expected arguments"
-            spans = spans or (Span("tool", index),)
+            spans, code = spans or (Span("tool", index),), Code.EQUAL
         else:
-            reason, spans = _differences(said, tool, index, call)
-        yield Evidence(condition, right, reason, expected, _kept(call.arguments), spans, group="arguments")
+            code, spans = _differences(tool, index, call, fields)
+        yield Evidence(condition, right, "", expected, kept_value(call.arguments), spans, (), "arguments", code, fields)
     if len(own) > 1 and not all(right for *_, right in judged):
         places = {index: position for position, index, *_ in judged}
         for one in nearest:
             yield _paired(number, tool, one, places[one.call or 0])
     if len(told) < len(judged):
         wrong = sum(not right for *_, right in judged) - sum(not right for *_, right in told)
-        rest = f"{count(len(judged) - len(told), 'more call')} of {tool.name}, {wrong} of them with other arguments"
-        yield Evidence(f"{name}[more]", wrong == 0, rest, expected, None, group="arguments")
+        fields = {"tool": tool.name, "more": len(judged) - len(told), "wrong": wrong}
+        yield Evidence(
+            f"{name}[more]", wrong == 0, "", expected, None, group="arguments", code=Code.CALLED, fields=fields
+        )
 
 
 def _paired(number: int, tool: Tool, one: Nearest, position: int) -> Evidence:
     """Which of several calls an expected call is, or is nearest to: said beside the verdict, not part of it."""
-    call = f"the {nth(position)} call of {tool.name}"
-    wanted = "the expected call" if tool.least <= 1 else f"the {nth(one.slot + 1)} expected call"
     expected = {argument.name: argument.said for argument in tool.expected or ()}
     place = (Span("tool", one.call or 0),)
     name = f"tools[{number}].nearest" if tool.least <= 1 else f"tools[{number}].nearest[{one.slot + 1}]"
+    slot = None if tool.least <= 1 else one.slot
+    fields: dict[str, Any] = {"tool": tool.name, "call": one.call, "position": position, "slot": slot}
     if not one.differences:
-        return Evidence(name, None, f"{wanted} is {call}", expected, None, place)
-    reason = f"nearest to {wanted}: {in_words(call, one.differences)}"
-    return Evidence(name, None, reason, expected, None, near=place)
+        return Evidence(name, None, "", expected, None, place, code=Code.EQUAL, fields=fields)
+    fields["arguments"] = [argument.fields() for argument in one.differences]
+    return Evidence(name, None, "", expected, None, near=place, code=Code.DIFFERS, fields=fields)
 
 
-def _kept(arguments: Any) -> Any:
-    """The arguments as evidence keeps them: long ones are in the transcript already."""
-    return arguments if len(shown(arguments, _LONG + 1)) <= _LONG else shown(arguments, 300)
-
-
-def _differences(said: str, tool: Tool, index: int, call: ToolCall) -> tuple[str, tuple[Span, ...]]:
+def _differences(tool: Tool, index: int, call: ToolCall, fields: dict[str, Any]) -> tuple[Code, tuple[Span, ...]]:
+    """The code of a call that is wrong and where it shows; `fields` gets what is wrong."""
     found = differences(tool, call)
     given = [one for one in found if one.kind in ("differs", "extra")]
     spans = tuple(Span("arguments", index, path=one.path) for one in given) or (Span("tool", index),)
-    return in_words(said, found), spans
+    if len(found) == 1 and found[0].kind == "unreadable":
+        fields |= found[0].fields()
+        return Code.UNREADABLE, spans
+    fields["arguments"] = [one.fields() for one in found]
+    return Code.DIFFERS, spans
 
 
 def _forbidden(number: int, name: str, calls: tuple[ToolCall, ...]) -> Evidence:
     condition = f"forbidden_tools[{number}]"
     hits = [index for index, call in enumerate(calls) if call.name == name]
+    fields = {"tool": name, "forbidden": True, "calls": len(hits)}
     if not hits:
-        return Evidence(condition, True, f"{name} was not called", name, 0, group="forbidden")
+        return Evidence(condition, True, "", name, 0, group="forbidden", code=Code.NOT_CALLED, fields=fields)
     spans = tuple(Span("tool", index) for index in hits[:_SPANS])
-    reason = f"{name} must not be called, but was called {_times(len(hits))}"
-    return Evidence(condition, False, reason, name, len(hits), spans, group="forbidden")
+    return Evidence(condition, False, "", name, len(hits), spans, (), "forbidden", Code.CALLED, fields)

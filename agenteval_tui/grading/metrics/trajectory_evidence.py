@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.tool_scoring import arguments_of
 from agenteval_tui.grading.metrics.trajectory_matching import Compared, CompiledTrajectory, Wanted
+from agenteval_tui.grading.metrics.verdicts import kept_value
 from agenteval_tui.grading.results import Evidence, Span
-from agenteval_tui.grading.words import count, nth, shown
 from agenteval_tui.transcripts.model import ToolCall
 
 _LINES = 60
+_ARGUMENTS = 40
 _NEAR = 200  # calls that are compared with one that is missing
 
 
@@ -35,26 +38,31 @@ def evidence_of(check: CompiledTrajectory, found: Compared, calls: tuple[ToolCal
             yield _too_much(check, index, calls)
         if len(unpaired) > _LINES:
             rest = len(unpaired) - _LINES
-            yield Evidence("calls[more]", False, f"{count(rest, 'more call')} not expected", 0, rest, group=mode)
+            fields = {"calls": rest}
+            yield Evidence("calls[more]", False, "", 0, rest, group=mode, code=Code.UNEXPECTED, fields=fields)
 
 
 def _structure(found: Compared) -> Iterator[Evidence]:
-    for index, reason in found.structure[:_LINES]:
-        yield Evidence(f"messages[{index}]", False, reason, group="messages")
+    for code, fields in found.structure[:_LINES]:
+        index = fields["message"] if "message" in fields else min(fields["messages"], fields["expected_messages"])
+        yield Evidence(f"messages[{index}]", False, group="messages", code=code, fields=fields)
 
 
 def _whole(check: CompiledTrajectory, found: Compared, calls: tuple[ToolCall, ...]) -> Evidence:
     names = sorted({one.name for one in check.wanted})
+    fields: dict[str, Any] = {"calls": len(calls)}
     if not check.wanted and check.mode not in ("any", "none"):
-        return Evidence("calls", True, "no call is expected, and none was made", 0, 0, group=check.mode)
+        fields["expected_none"] = True
+        return Evidence("calls", True, "", 0, 0, group=check.mode, code=Code.NOT_CALLED, fields=fields)
     spans = tuple(dict.fromkeys(Span("tool", index) for index in found.pairs.values()))
-    made = count(len(calls), "call")
+    near: tuple[Span, ...] = ()
+    fields["any_of"] = names
     if check.mode == "any":
-        reason = "one of the expected tools was called" if found.pairs else f"none of the expected tools in {made}"
+        code = Code.CALLED if found.pairs else Code.NEVER_CALLED
         near = () if found.pairs else _alike(check, calls)
-        return Evidence("calls", found.passed, reason, names, len(found.pairs), spans, near, "any")
-    reason = "a tool that must not be called was called" if found.pairs else f"none of these tools in {made}"
-    return Evidence("calls", found.passed, reason, names, len(found.pairs), spans, group="none")
+    else:
+        code, fields["forbidden"] = Code.CALLED if found.pairs else Code.NOT_CALLED, True
+    return Evidence("calls", found.passed, "", names, len(found.pairs), spans, near, check.mode, code, fields)
 
 
 def _alike(check: CompiledTrajectory, calls: tuple[ToolCall, ...]) -> tuple[Span, ...]:
@@ -78,43 +86,40 @@ def _expected(
         if one.matchers and one.how != "ignore":
             given = arguments_of(call) or {}
             spans = tuple(Span("arguments", right, path=key) for key in one.matchers if key in given) or spans
-        reason = f"{one.said} is the {nth(right + 1)} call"
+        fields: dict[str, Any] = {"tool": call.name, "wanted": one.said, "call": right}
         if mode == "none":
-            return Evidence(name, False, f"{one.said} must not be called, but is the {nth(right + 1)} call", one.said,
-                            call.name, spans, group=mode)  # fmt: skip
-        return Evidence(name, True, reason, one.said, call.name, spans, group=mode)
-    where = f" as the {nth(number + 1)} call" if mode == "strict" and check.reference is None else ""
-    reason = f"{one.said} was not called{where}"
-    if not calls:
-        return Evidence(name, False, f"{reason}: the agent called no tool", one.said, None, group=mode)
-    if mode == "strict" and check.reference is None and number < len(calls) and not one.named(calls[number]):
-        reason += f", {calls[number].name} was"
-    near = _nearest(check, number, one, calls, owner)
+            fields["forbidden"] = True
+        return Evidence(name, mode != "none", "", one.said, call.name, spans, (), mode, Code.CALLED, fields)
+    fields = {"tool": one.name, "wanted": one.said, "calls": len(calls)}
+    if mode == "strict" and check.reference is None:
+        fields["position"] = number
+        if calls and number < len(calls) and not one.named(calls[number]):
+            fields["instead"] = calls[number].name
+    near = _nearest(check, one, calls, owner) if calls else None
     if near is None:
-        return Evidence(name, False, reason, one.said, None, group=mode)
-    said, spans = near
-    return Evidence(name, False, f"{reason}; {said}", one.said, None, (), spans, mode)
+        return Evidence(name, False, "", one.said, None, (), (), mode, Code.NEVER_CALLED, fields)
+    code, fields["near_call"], spans = near
+    return Evidence(name, False, "", one.said, None, (), spans, mode, code, fields)
 
 
 def _nearest(
-    check: CompiledTrajectory, number: int, one: Wanted, calls: tuple[ToolCall, ...], owner: dict[int, int]
-) -> tuple[str, tuple[Span, ...]] | None:
+    check: CompiledTrajectory, one: Wanted, calls: tuple[ToolCall, ...], owner: dict[int, int]
+) -> tuple[Code, dict[str, Any], tuple[Span, ...]] | None:
     """The call that comes closest: of the same tool, with the fewest differences, not another one's partner."""
     same = [index for index, call in enumerate(calls) if one.named(call)][:_NEAR]
     open_ones = [index for index in same if index not in owner]
     elsewhere = next((index for index in open_ones if one.holds(calls[index])), None)
     if elsewhere is not None:
-        return f"it is the {nth(elsewhere + 1)} call", (Span("tool", elsewhere),)
+        return Code.OUT_OF_PLACE, {"tool": one.name, "call": elsewhere}, (Span("tool", elsewhere),)
     if open_ones:
         best = min(open_ones, key=lambda index: len(one.differences(calls[index])))
         parts = one.differences(calls[best])
-        spans = tuple(Span("arguments", best, path=key) for key, _ in parts if key) or (Span("tool", best),)
-        only = "only " if len(parts) == 1 else ""
-        return f"the {nth(best + 1)} call differs {only}in {'; '.join(text for _, text in parts[:4])}", spans
+        given = [part["argument"] for part in parts if part["is"] in ("differs", "extra")]
+        spans = tuple(Span("arguments", best, path=key) for key in given) or (Span("tool", best),)
+        near = {"tool": one.name, "call": best, "differences": len(parts), "arguments": parts[:_ARGUMENTS]}
+        return Code.DIFFERS, near, spans
     if same:
-        return f"each call of {one.name} ({len(same)}) stands for another expected one already", (
-            Span("tool", same[0]),
-        )
+        return Code.NEVER_CALLED, {"tool": one.name, "call": same[0], "taken": len(same)}, (Span("tool", same[0]),)
     from difflib import get_close_matches
 
     names = list(dict.fromkeys(call.name for call in calls))
@@ -122,11 +127,11 @@ def _nearest(
     if not close:
         return None
     at = next(index for index, call in enumerate(calls) if call.name == close[0])
-    return f"nearest {close[0]}, the {nth(at + 1)} call", (Span("tool", at),)
+    return Code.NEVER_CALLED, {"tool": close[0], "call": at}, (Span("tool", at),)
 
 
 def _too_much(check: CompiledTrajectory, index: int, calls: tuple[ToolCall, ...]) -> Evidence:
     call = calls[index]
-    reason = f"the {nth(index + 1)} call, {call.name}({shown(call.arguments, 60)}), is not expected"
+    fields = {"tool": call.name, "call": index, "arguments": kept_value(call.arguments)}
     spans = (Span("tool", index),)
-    return Evidence(f"calls[+{index}]", False, reason, None, call.name, spans, group=check.mode)
+    return Evidence(f"calls[+{index}]", False, "", None, call.name, spans, (), check.mode, Code.UNEXPECTED, fields)

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, same_json
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.metrics.matchers import Matcher, compile_matcher, same_json, type_of
 from agenteval_tui.grading.metrics.matching import largest_matching
 from agenteval_tui.grading.metrics.metric import Context
 from agenteval_tui.grading.metrics.tool_scoring import arguments_of
-from agenteval_tui.grading.metrics.verdicts import quick_results, with_evidence
+from agenteval_tui.grading.metrics.verdicts import kept_value, quick_results, with_evidence
 from agenteval_tui.grading.results import MetricResult
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import shown
@@ -62,30 +63,34 @@ class Wanted:
             return False
         return all(matcher.holds(given[name]) for name, matcher in self.matchers.items() if name in given)
 
-    def differences(self, call: ToolCall) -> list[tuple[str, str]]:
-        """Argument (or "") and reason for each thing that is not as expected; the names are the same."""
+    def differences(self, call: ToolCall) -> list[dict[str, Any]]:
+        """Each argument that is not as expected, as fields of evidence have it; the names of the tools are the same."""
         given = arguments_of(call)
         if given is None or self.matchers is None:
-            return [("", f"its arguments are {shown(call.arguments)}")]
+            found = kept_value(call.arguments)
+            kind = type_of(call.arguments)
+            return [{"is": "unreadable", "malformed": call.malformed, "type": kind, "found": found}]
         if not isinstance(self.how, str):
-            wrong = [(p, m) for p, m in self._paths if not _same(m, _look(given, p))]
-            return [(p[0], f"{'.'.join(p)}: expected {m.said if m else 'nothing'}") for p, m in wrong]
-        found = [
-            (name, f"{name}: expected {matcher.said}, got {shown(given[name])}")
-            for name, matcher in self.matchers.items()
-            if name in given and not matcher.holds(given[name])
+            wrong = [(path, m) for path, m in self._paths if not _same(m, _look(given, path))]
+            return [_overridden(path, matcher, _look(given, path)) for path, matcher in wrong]
+        parts: list[dict[str, Any]] = [
+            {"is": "differs", "argument": name, "path": name, "expected": m.said, "found": kept_value(given[name])}
+            for name, m in self.matchers.items()
+            if name in given and not m.holds(given[name])
         ]
         if self.how != "subset":
-            found += [
-                ("", f"{name} is missing (expected {m.said})") for name, m in self.matchers.items() if name not in given
+            parts += [
+                {"is": "missing", "argument": name, "path": name, "expected": m.said}
+                for name, m in self.matchers.items()
+                if name not in given
             ]
         if self.how != "superset":
-            found += [
-                (name, f"{name} = {shown(item, 40)} is not expected")
+            parts += [
+                {"is": "extra", "argument": name, "path": name, "found": kept_value(item)}
                 for name, item in given.items()
                 if name not in self.matchers
             ]
-        return found
+        return parts
 
     @property
     def said(self) -> str:
@@ -97,12 +102,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What came of a comparison. `pairs`: expected -> actual call. `structure`: how messages differ, with a message."""
+    """What came of a comparison. `pairs`: expected -> actual call. `structure`: how messages differ (code, fields)."""
 
     passed: bool
     score: float
     pairs: Mapping[int, int]
-    structure: tuple[tuple[int, str], ...] = field(default=())
+    structure: tuple[tuple[str, dict[str, Any]], ...] = field(default=())
 
 
 class CompiledTrajectory:
@@ -189,32 +194,34 @@ class CompiledTrajectory:
     def _message_by_message(self, transcript: Transcript) -> Compared:
         assert self.reference is not None
         pairs: dict[int, int] = {}
-        structure: list[tuple[int, str]] = []
+        structure: list[tuple[str, dict[str, Any]]] = []
         right = 0
         ours, theirs = transcript.messages, self.reference.messages
         for index, (message, expected) in enumerate(zip(ours, theirs, strict=False)):
             if message.role != expected.role:
-                structure.append(
-                    (index, f"message {index + 1} is of {message.role}, expected is one of {expected.role}")
-                )
+                roles = {"message": index, "role": message.role, "expected_role": expected.role}
+                structure.append((Code.DIFFERS, roles))
                 continue
             found = self._in_one_message(expected.tool_calls, message.tool_calls, transcript.tool_calls)
             pairs.update(found)
-            if len(found) == len(expected.tool_calls) == len(message.tool_calls):
+            made, wanted = len(message.tool_calls), len(expected.tool_calls)
+            if len(found) == wanted == made:
                 right += 1
-            elif len(expected.tool_calls) != len(message.tool_calls):
-                structure.append(
-                    (
-                        index,
-                        f"message {index + 1} calls {len(message.tool_calls)} tools, expected are "
-                        f"{len(expected.tool_calls)}",
-                    )
-                )
+            elif made != wanted:
+                code = Code.TOO_FEW if made < wanted else Code.TOO_MANY
+                structure.append((code, {"message": index, "calls": made, "expected_calls": wanted}))
         if len(ours) != len(theirs):
-            last = min(len(ours), len(theirs))
-            structure.append((last, f"there are {len(ours)} messages, expected are {len(theirs)}"))
+            code = Code.TOO_FEW if len(ours) < len(theirs) else Code.TOO_MANY
+            structure.append((code, {"messages": len(ours), "expected_messages": len(theirs)}))
         whole = max(len(ours), len(theirs))
         return Compared(right == whole, _share(right, whole), pairs, tuple(structure))
+
+
+def _overridden(path: Sequence[str], matcher: Matcher | None, given: Any) -> dict[str, Any]:
+    """How what an override names differs; one of a path that is not in what was expected has no matcher."""
+    made: dict[str, Any] = {"is": "differs", "argument": path[0], "path": ".".join(path)}
+    made["expected"] = matcher.said if matcher is not None else "nothing"
+    return {**made, "absent": True} if given is _MISSING else {**made, "found": kept_value(given)}
 
 
 def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:

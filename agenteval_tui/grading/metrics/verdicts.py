@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from agenteval_tui.grading.metrics.metric import Metric
 from agenteval_tui.grading.results import Evidence, MetricResult
-from agenteval_tui.grading.words import SHOWN
+from agenteval_tui.grading.words import SHOWN, shown
 
 FOUND = 300
 """Characters of the text that `found` keeps."""
 SPANS = 50
 """Places that one line of evidence marks."""
 _KEPT = 1000
+_LONG = 2000
 
 Quick = Callable[[bool, float], MetricResult]
 
@@ -40,6 +42,11 @@ def quick_results(metric: Metric) -> Quick:
 def kept(text: str, limit: int = FOUND) -> str:
     """`text` as `found` keeps it."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def kept_value(value: Any) -> Any:
+    """A JSON value as evidence keeps it: what is long is in the transcript already."""
+    return value if len(shown(value, _LONG + 1)) <= _LONG else shown(value, FOUND)
 
 
 def line_of(text: str, offset: int) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.patterns import Pattern, PatternError, SlowPatternError, compile_pattern
 from agenteval_tui.grading.properties import RegexText
 from agenteval_tui.grading.prototypes.prototype import Extract, Prototype
 from agenteval_tui.grading.results import Span
 from agenteval_tui.grading.value import NothingExtracted, Value
-from agenteval_tui.grading.words import nth, quoted
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Transcript
+
+if TYPE_CHECKING:
+    from agenteval_tui.grading.nearest import Miss
 
 FENCE = "```"
 
@@ -105,66 +108,60 @@ class TextResponse(Prototype):
         text = transcript.final_output
         searched = _spans(transcript, 0, len(text))
         if not text:
-            return NothingExtracted("the final answer is empty", searched)
+            return NothingExtracted("", searched, code=Code.EMPTY_ANSWER)
         start, end = 0, len(text)
         number = self._block_number
         if number is not None:
             blocks = code_blocks(text, self.code_language)
             if number > len(blocks):
-                return self._no_block(transcript, number, len(blocks), searched)
+                return self._no_block(transcript, number, searched)
             block = blocks[number - 1]
             start, end = (block.start, block.end) if self.with_block else (block.inner_start, block.inner_end)
             searched = _spans(transcript, start, end)
         return self._no_match(transcript, start, end, searched)
 
-    def _no_block(
-        self, transcript: Transcript, number: int, found: int, searched: tuple[Span, ...]
-    ) -> NothingExtracted:
+    def _no_block(self, transcript: Transcript, number: int, searched: tuple[Span, ...]) -> NothingExtracted:
         text = transcript.final_output
         there = code_blocks(text, None)
         near = tuple(span for block in there[:10] for span in _spans(transcript, block.start, block.end))
-        listed = tuple(
-            f"{quoted(block.language) if block.language else 'no language'} (line {_line(text, block.start)})"
-            for block in there[:10]
-        )
-        wanted = f"{self.code_language} code block" if self.code_language else "code block"
+        blocks = [[block.language, _line(text, block.start)] for block in there[:10]]
+        fields: dict[str, Any] = {"position": number, "language": self.code_language}
         if there:
-            have = "1 code block" if len(there) == 1 else f"{len(there)} code blocks"
-            if self.code_language:
-                reason = f"the {nth(number)} {wanted} was asked for, the final answer has {have}: {', '.join(listed)}"
-            else:
-                reason = f"the {nth(number)} code block was asked for, the final answer has {have}"
+            fields |= {"count": len(there), "blocks": blocks}
         elif FENCE in text:
             at = text.index(FENCE)
+            fields["line"] = _line(text, at)
             near = _spans(transcript, at, at + 3)
-            reason = f"no complete {wanted}: the fence in line {_line(text, at)} of the final answer is never closed"
+            return NothingExtracted("", searched, near, code=Code.UNCLOSED_CODE_BLOCK, fields=fields)
         else:
-            reason = f"no {wanted} in the final answer ({_size(text)})"
-        return NothingExtracted(reason, searched, near, listed)
+            fields |= _size(text)
+        return NothingExtracted("", searched, near, code=Code.NO_CODE_BLOCK, fields=fields)
 
     def _no_match(self, transcript: Transcript, start: int, end: int, searched: tuple[Span, ...]) -> NothingExtracted:
         assert self.extract_by_regex is not None
         text = transcript.final_output[start:end]
-        where = "the code block" if self._block_number is not None else "the final answer"
         pattern = compile_pattern(self.extract_by_regex)
+        fields: dict[str, Any] = {"pattern": pattern.text, "position": self.extract_match}
+        if self._block_number is not None:
+            fields["block"] = True
+        near: tuple[Span, ...] = ()
+        candidates: tuple[str, ...] = ()
         try:
             found = pattern.count(text, self.extract_match)
         except SlowPatternError as slow:
             return NothingExtracted("", searched, code=slow.code, fields=slow.fields)
         if found >= self.extract_match:
-            return NothingExtracted(f"{pattern.text} matches, but its group 1 takes no part in the match", searched)
-        if found:
-            have = "1 match" if found == 1 else f"{found} matches"
-            reason = f"the {nth(self.extract_match)} match of {pattern.text} was asked for, {where} has {have}"
-            return NothingExtracted(reason, searched)
-        reason = f"no match of {pattern.text} in {where} ({_size(text)})"
-        partial = longest_start(pattern, text)
-        if partial is None:
-            return NothingExtracted(reason, searched)
-        part, left, right = partial
-        reason += f"; its beginning {part} matches {quoted(text[left:right])} in line {_line(text, left)}"
-        near = _spans(transcript, start + left, start + right)
-        return NothingExtracted(reason, searched, near, (text[left:right],))
+            fields["group"] = 1
+        elif found:
+            fields["count"] = found
+        else:
+            fields |= _size(text)
+            miss = beginning(pattern, text)
+            if miss is not None:
+                fields["near"] = miss.fields
+                near = _spans(transcript, start + miss.start, start + miss.end)
+                candidates = (text[miss.start : miss.end],)
+        return NothingExtracted("", searched, near, candidates, Code.NO_PATTERN_MATCH, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +225,18 @@ def _block(text: str, outer_start: int, outer_end: int, language: str | None) ->
     return CodeBlock(outer_start, outer_end, start, end, name)
 
 
+def beginning(pattern: Pattern, text: str) -> Miss | None:
+    """Where the longest beginning of the pattern that matches anything does."""
+    found = longest_start(pattern, text)
+    if found is None:
+        return None
+    from agenteval_tui.grading.nearest import Miss  # late: only explaining needs it
+
+    part, start, end = found
+    fields = {"is": "beginning", "part": part, "text": text[start:end][:100], "line": _line(text, start)}
+    return Miss(start, end, fields, len(part) / max(len(pattern.body), 1))
+
+
 def longest_start(pattern: Pattern, text: str) -> tuple[str, int, int] | None:
     """The longest beginning of the pattern that matches something: it, and the match's start and end. Bounded work."""
     text = text[:20_000]
@@ -274,6 +283,5 @@ def _line(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def _size(text: str) -> str:
-    lines = text.count("\n") + 1
-    return f"{lines} {'line' if lines == 1 else 'lines'}, {len(text)} characters"
+def _size(text: str) -> dict[str, int]:
+    return {"lines": text.count("\n") + 1, "characters": len(text)}
