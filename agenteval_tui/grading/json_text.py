@@ -8,44 +8,53 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.results import Span
+from agenteval_tui.grading.sentences import dotted, of_syntax, of_there
 from agenteval_tui.uxon.parse import Document, parse
 
 LIMIT = 2_000_000
 """Characters that are read as JSON; a longer text cannot be checked."""
 _PLACES_LIMIT = 200_000  # places of values are looked for in texts up to this length; they cost more than the reading
 _ATTEMPTS = 20
+_KEYS = 8
+
+__all__ = ["JsonSource", "NotJsonError", "UnreadableJsonError", "compact", "dotted", "embedded_json", "keys_of",
+           "read_json", "there_in"]  # fmt: skip
 
 SpanMap = Callable[[int, int], tuple[Span, ...]]
 
 
 class NotJsonError(ValueError):
-    """The text is no JSON: why, and the character (0-based) where that shows."""
+    """The text is no JSON: why, and the character (0-based) where that shows.
 
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
-        self.message = message
+    `fields`: `empty`, or the `constant` that JSON has not, or `syntax` (Python's own words), `line` and `column`.
+    """
+
+    def __init__(self, fields: dict[str, Any], position: int) -> None:
+        super().__init__(of_syntax(fields))
+        self.fields = fields
         self.position = position
 
 
-class UnreadableJsonError(Exception):
+class UnreadableJsonError(CodedError):
     """The text cannot be read, whether it is JSON or not: too long, too deep, numbers that are too large."""
 
 
 def read_json(text: str) -> Any:
     """The value of a JSON text, white space around it aside. Raises `NotJsonError`, `UnreadableJsonError`."""
     if len(text) > LIMIT:
-        raise UnreadableJsonError(f"{len(text)} characters are too many to be read as JSON (at most {LIMIT})")
+        raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=len(text), most=LIMIT)
     try:
         return json.loads(text, parse_constant=_refused)
     except json.JSONDecodeError as error:
-        raise NotJsonError(_said(error, text), min(error.pos, len(text))) from None
+        raise NotJsonError(_syntax(error, text), min(error.pos, len(text))) from None
     except _ConstantError as error:
-        raise NotJsonError(f"{error} is no JSON", max(text.find(str(error)), 0)) from None
+        raise NotJsonError({"constant": str(error)}, max(text.find(str(error)), 0)) from None
     except RecursionError:
-        raise UnreadableJsonError("the JSON is nested too deeply to be read") from None
+        raise UnreadableJsonError(code=Code.TOO_DEEP, what="json") from None
     except ValueError as error:
-        raise UnreadableJsonError(f"the JSON cannot be read: {error}") from None
+        raise UnreadableJsonError(code=Code.UNREADABLE_NUMBER, problem=str(error)) from None
 
 
 def embedded_json(text: str) -> tuple[int, int] | None:
@@ -111,30 +120,25 @@ def compact(value: Any, limit: int = LIMIT) -> str:
         for part in encoder.iterencode(value):
             length += len(part)
             if length > limit:
-                raise UnreadableJsonError(f"the value is longer than {limit} characters")
+                raise UnreadableJsonError(code=Code.TOO_LARGE, what="value", most=limit)
             parts.append(part)
     except RecursionError:
-        raise UnreadableJsonError("the value is nested too deeply") from None
+        raise UnreadableJsonError(code=Code.TOO_DEEP, what="value") from None
     return "".join(parts)
 
 
-def dotted(path: tuple[str | int, ...]) -> str:
-    """`items[0].price`; "the value" for the empty path."""
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
-    return text or "the value"
+def there_in(value: Any) -> dict[str, Any]:
+    """What there is in a value, as fields of evidence have it: its keys, its number of items."""
+    if isinstance(value, Mapping):
+        return {"keys": [str(key) for key in value][:_KEYS], "count": len(value)}
+    if isinstance(value, list):
+        return {"items": len(value)}
+    return {"type": "string"} if isinstance(value, str) else {}
 
 
 def keys_of(value: Any) -> str:
     """What there is in a value, in words: its keys, its number of items."""
-    if isinstance(value, Mapping):
-        names = [str(key) for key in value]
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        return f"has the keys {', '.join(names[:8])}{more}" if names else "is an empty object"
-    if isinstance(value, list):
-        return f"is a list of {len(value)}"
-    return f"is {'text' if isinstance(value, str) else 'no object'}"
+    return of_there(there_in(value))
 
 
 class _ConstantError(ValueError):
@@ -145,8 +149,8 @@ def _refused(name: str) -> Any:
     raise _ConstantError(name)
 
 
-def _said(error: json.JSONDecodeError, text: str) -> str:
+def _syntax(error: json.JSONDecodeError, text: str) -> dict[str, Any]:
     if not text.strip():
-        return "the text is empty"
+        return {"empty": True}
     what = error.msg[:1].lower() + error.msg[1:]
-    return f"{what} (line {error.lineno}, column {error.colno})"
+    return {"syntax": what, "line": error.lineno, "column": error.colno}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from agenteval_tui.grading.codes import Code, CodedError
+
 Steps = tuple[str | int, ...]
 
 
@@ -21,8 +23,10 @@ class PathError(ValueError):
         self.position = position
 
 
-class PathFailedError(Exception):
+class PathFailedError(CodedError):
     """The expression asks of a value what that value cannot do (the length of a number, ...)."""
+
+    code = Code.PATH_FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +44,9 @@ class Path:
         try:
             return self.compiled.search(data)
         except JMESPathError as error:
-            raise PathFailedError(f"`{self.text}` cannot be applied: {error}") from None
+            raise PathFailedError(pattern=self.text, problem=str(error)) from None
         except RecursionError:
-            raise PathFailedError(f"`{self.text}` is nested too deeply to be applied") from None
+            raise PathFailedError(pattern=self.text) from None
 
 
 @lru_cache(maxsize=256)

@@ -255,12 +255,12 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
             "schema": "the schema refers to itself without an end, or the value is nested too deeply",
         }.get(f.get("what", ""), "the value is nested too deeply"),
     ),
-    Code.UNREADABLE_NUMBER: lambda f: _within_result(f, f"the JSON cannot be read: {f['message']}"),
+    Code.UNREADABLE_NUMBER: lambda f: _within_result(f, f"the JSON cannot be read: {f['problem']}"),
     Code.PATH_FAILED: lambda f: _within_result(
         f,
-        f"`{f['path']}` cannot be applied: {f['message']}"
-        if f.get("message")
-        else f"`{f['path']}` is nested too deeply to be applied",
+        f"`{f['pattern']}` cannot be applied: {f['problem']}"
+        if f.get("problem")
+        else f"`{f['pattern']}` is nested too deeply to be applied",
     ),
     Code.UNRESOLVED_REFERENCE: lambda f: (
         f"the schema refers to {f['reference']}, which is not in it (nothing is fetched)"
@@ -770,7 +770,7 @@ def _amount(measure: str, amount: float) -> str:
     return count(round(amount), "call" if measure == "calls" else "token")
 
 
-_MEASURES = {
+MEASURES = {
     "time": "the time of the run",
     "tokens": "the number of tokens",
     "input_tokens": "the input",
@@ -778,11 +778,12 @@ _MEASURES = {
     "cost": "the cost of the run",
     "calls": "the number of tool calls",
 }
+"""What Latency, Tokens, Cost and Steps measure."""
 _RETRIEVAL = ("precision", "recall", "f1", "mrr", "ndcg")
 
 
 def _measured(fields: Fields) -> str:
-    return _MEASURES.get(fields["measure"]) or str(fields["measure"])
+    return MEASURES.get(fields["measure"]) or str(fields["measure"])
 
 
 def _bound(line: Evidence) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.expected import expected_text
 from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import kept, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import listed, quoted
+from agenteval_tui.grading.words import quoted
 
 CONDITION = "label"
 """The condition whose evidence holds the right label (`expected`) and the given one (`found`)."""
@@ -33,7 +35,7 @@ class Classification(Metric):
     def check(self, value: Value, context: Context) -> MetricResult:
         wanted = expected_text(self.label, context)
         if wanted is None:
-            return self.error("there is no right label: neither `label` nor an expected value is given")
+            return self.error(code=Code.NO_EXPECTED_VALUE, fields={"metric": "Classification"})
         wanted, given = wanted.strip(), self._known(value.text.strip())
         passed = self._fold(given) == self._fold(wanted)
         score = 1.0 if passed else 0.0
@@ -53,20 +55,19 @@ class Classification(Metric):
     def _evidence(self, wanted: str, given: str, passed: bool, value: Value) -> Evidence:
         start = len(value.text) - len(value.text.lstrip())
         spans = value.spans(start, start + len(value.text.strip())) if value.text.strip() else ()
-        if passed:
-            return Evidence(
-                CONDITION, True, f"the label is {quoted(wanted)}", wanted, kept(given), spans, group="label"
-            )
-        reason = f"the label is {quoted(given)}, the right one is {quoted(wanted)}"
+        fields: dict[str, Any] = {"label": wanted}
         near: tuple[Span, ...] = ()
-        if not given:
-            reason = f"there is no label, the right one is {quoted(wanted)}"
-        elif given.lower() == wanted.lower():
-            reason += " (would match ignoring case)"
-            near = spans
-        elif self.labels is not None and self._fold(given) not in {self._fold(one) for one in self.labels}:
-            reason += f"; it is none of {listed([quoted(one, 20) for one in self.labels])}"
-        return Evidence(CONDITION, False, reason, wanted, kept(given), spans, near, "label")
+        if passed:
+            code = Code.EQUAL
+        elif not given:
+            code = Code.MISSING
+        else:
+            code = Code.DIFFERS
+            if given.lower() == wanted.lower():
+                fields["case"], near = True, spans
+            elif self.labels is not None and self._fold(given) not in {self._fold(one) for one in self.labels}:
+                fields["known"] = self.labels
+        return Evidence(CONDITION, passed, "", wanted, kept(given), spans, near, "label", code, fields)
 
     def findings(self) -> Iterator[Finding]:
         if self.labels is None:

@@ -6,13 +6,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.grading import patterns
-from agenteval_tui.grading.json_text import dotted
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.metrics.matchers import type_of
+from agenteval_tui.grading.metrics.verdicts import kept_value
 from agenteval_tui.grading.patterns import SlowPatternError
-from agenteval_tui.grading.words import listed, shown
+from agenteval_tui.grading.sentences import on_one_line
 
 MOST = 20
 """Errors that are told of one value."""
+_EXTRAS = 40
+_LONGEST = 300
+_CODES = {
+    "enum": Code.NOT_A_CHOICE,
+    "const": Code.DIFFERS,
+    "pattern": Code.NO_MATCH,
+    "format": Code.NO_MATCH,
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), Code.OUT_OF_BOUNDS),
+}
 
 Path = tuple[str | int, ...]
 
@@ -25,8 +35,14 @@ class BadSchemaError(ValueError):
         self.path = path
 
 
-class UnresolvedError(Exception):
-    """The schema refers to something that is not in it."""
+class UnresolvedError(CodedError):
+    """The schema refers to something that is not in it, or to itself without an end."""
+
+    code = Code.UNRESOLVED_REFERENCE
+
+
+Broken = tuple[Path, Code, dict[str, Any]]
+"""A rule that does not hold: where in the value, code and fields."""
 
 
 class Schema:
@@ -43,7 +59,7 @@ class Schema:
             draft.check_schema(schema, format_checker=draft.FORMAT_CHECKER)
         except SchemaError as error:
             raise BadSchemaError(
-                f"this is no JSON Schema: {_short(error.message)}", tuple(error.absolute_path)
+                f"this is no JSON Schema: {on_one_line(error.message, 160)}", tuple(error.absolute_path)
             ) from None
         except RecursionError:
             raise BadSchemaError("this schema is nested too deeply") from None
@@ -62,11 +78,15 @@ class Schema:
         """Whether the value is valid. Raises `UnresolvedError`, `SlowPatternError`."""
         return next(self._errors(data), None) is None
 
-    def errors(self, data: Any) -> list[tuple[Path, str]]:
+    def errors(self, data: Any) -> list[Broken]:
         """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`."""
-        found = [(tuple(error.absolute_path), said(error)) for error in _first(self._errors(data), MOST)]
-        # One line says all keys that are missing; the validator has an error for each of them.
-        return sorted(dict.fromkeys(found), key=lambda one: [str(step) for step in one[0]])
+        found: list[Broken] = []
+        for error in _first(self._errors(data), MOST):
+            one = broken(error)
+            # One line says all keys that are missing; the validator has an error for each of them.
+            if one not in found:
+                found.append(one)
+        return sorted(found, key=lambda one: [str(step) for step in one[0]])
 
     def _errors(self, data: Any) -> Iterator[Any]:
         from referencing.exceptions import Unresolvable
@@ -75,35 +95,29 @@ class Schema:
             yield from self._validator.iter_errors(data)
         except Unresolvable as error:
             ref = getattr(error, "ref", None) or str(error)
-            raise UnresolvedError(f"the schema refers to {ref}, which is not in it (nothing is fetched)") from None
+            raise UnresolvedError(reference=str(ref)) from None
         except RecursionError:
-            raise UnresolvedError(
-                "the schema refers to itself without an end, or the value is nested too deeply"
-            ) from None
+            raise UnresolvedError(code=Code.TOO_DEEP, what="schema") from None
 
 
-def said(error: Any) -> str:
-    """One of the validator's errors in plain words."""
-    where = dotted(tuple(error.absolute_path))
-    keyword, wanted, found = error.validator, error.validator_value, error.instance
-    if keyword == "type":
-        names = listed([str(one) for one in wanted]).replace(" and ", " or ") if isinstance(wanted, list) else wanted
-        return f"{where} is {shown(found, 40)} ({type_of(found)}), not of type {names}"
-    if keyword == "required" and isinstance(found, Mapping):
-        missing = [name for name in wanted if name not in found]
-        return f"{listed([f'`{name}`' for name in missing])} {'is' if len(missing) == 1 else 'are'} missing in {where}"
-    if keyword == "enum":
-        return f"{where} is {shown(found, 40)}, not one of {shown(wanted, 80)}"
-    if keyword == "const":
-        return f"{where} is {shown(found, 40)}, not {shown(wanted, 40)}"
-    if keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
-        least = "more than" if keyword == "exclusiveMinimum" else "at least"
-        most = "less than" if keyword == "exclusiveMaximum" else "at most"
-        return f"{where} is {shown(found)}, not {least if 'inimum' in keyword else most} {shown(wanted)}"
-    if keyword in ("pattern", "format"):
-        what = f"matches {wanted}" if keyword == "pattern" else f"is a {wanted}"
-        return f"{where} is {shown(found, 40)}, which is not what {what}"
-    return f"{where}: {_short(error.message)}"
+def broken(error: Any) -> Broken:
+    """One of the validator's errors as code and fields."""
+    path = tuple(error.absolute_path)
+    rule, wanted, found = error.validator, error.validator_value, error.instance
+    fields: dict[str, Any] = {"path": list(path), "rule": rule}
+    if rule == "required" and isinstance(found, Mapping):
+        return path, Code.MISSING, {**fields, "keys": [name for name in wanted if name not in found]}
+    fields["value"] = kept_value(found)
+    if rule == "type":
+        types = [str(one) for one in wanted] if isinstance(wanted, list) else [str(wanted)]
+        return path, Code.WRONG_TYPE, {**fields, "type": type_of(found), "types": types}
+    code = _CODES.get(rule or "")
+    if code is not None:
+        return path, code, {**fields, "wanted": kept_value(wanted)}
+    extras = getattr(error, "extras", None)
+    if extras is not None:
+        return path, Code.UNEXPECTED, {"path": list(path), "rule": "additionalProperties", "keys": extras[:_EXTRAS]}
+    return path, Code.BREAKS_RULE, {"path": list(path), "rule": rule, "message": error.message[:_LONGEST]}
 
 
 def _first(errors: Iterator[Any], most: int) -> list[Any]:
@@ -113,10 +127,6 @@ def _first(errors: Iterator[Any], most: int) -> list[Any]:
         if len(found) >= most:
             break
     return found
-
-
-def _short(message: str) -> str:
-    return message if len(message) <= 160 else message[:159] + "…"
 
 
 def _found(pattern: str, text: str) -> bool:
@@ -130,7 +140,7 @@ def _found(pattern: str, text: str) -> bool:
 
 def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
     if isinstance(instance, str) and not _found(pattern, instance):
-        yield _error(f"{shown(instance)} does not match {pattern}")
+        yield _error("does not match", validator="pattern", validator_value=pattern, instance=instance)
 
 
 def _pattern_properties(validator: Any, subschemas: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -152,11 +162,12 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
         for extra in extras:
             yield from validator.descend(instance[extra], allowed, path=extra)
     elif not allowed and extras:
-        many = len(extras) > 1
-        yield _error(f"{listed([f'`{extra}`' for extra in extras])} {'are' if many else 'is'} not expected here")
+        error = _error("has more than is allowed")
+        error.extras = extras
+        yield error
 
 
-def _error(message: str) -> Any:
+def _error(message: str, **more: Any) -> Any:
     from jsonschema import ValidationError
 
-    return ValidationError(message)
+    return ValidationError(message, **more)

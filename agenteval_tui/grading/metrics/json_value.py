@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted import JsonValue, ListValue
 from agenteval_tui.grading.json_text import (
     JsonSource,
@@ -18,6 +19,7 @@ from agenteval_tui.grading.json_text import (
     embedded_json,
     keys_of,
     read_json,
+    there_in,
 )
 from agenteval_tui.grading.metrics.json_difference import differences
 from agenteval_tui.grading.metrics.matchers import same_json
@@ -25,6 +27,7 @@ from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import quick_results, with_evidence
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.grading.sentences import of_evidence
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import quoted, shown
 
@@ -109,7 +112,9 @@ class Json(Metric):
         except (UnresolvedError, ValueError):
             return
         if errors:
-            text = f"what `equals` wants does not fit the schema ({errors[0][1]}): this can never pass"
+            _, code, fields = errors[0]
+            why = of_evidence(Evidence("schema", False, code=code, fields=fields))
+            text = f"what `equals` wants does not fit the schema ({why}): this can never pass"
             yield Finding("error", "contradictory", text, ("equals",))
 
 
@@ -156,7 +161,7 @@ class _CompiledJson:
                 return self._quick(False, 0.0)
             return with_evidence(metric, False, 0.0, (_no_json(value, problem),))
         except UnreadableJsonError as problem:
-            return metric.error(str(problem))
+            return metric.error_from(problem)
         parts: list[float] = []
         try:
             if self._schema is not None:
@@ -171,37 +176,39 @@ class _CompiledJson:
                 return self._quick(passed, score)
             return with_evidence(metric, passed, score, self._evidence(data, source))
         except UnresolvedError as problem:
-            return metric.error(str(problem))
+            return metric.error_from(problem)
 
     def _evidence(self, data: Any, source: JsonSource | None) -> Iterator[Evidence]:
         def place(path: Path) -> tuple[Span, ...]:
             return () if source is None else source.place(path)
 
-        yield Evidence("parses", True, "the value is JSON", "JSON", _kept(data), place(()), group="parses")
+        kept = _kept(data)
+        yield Evidence("parses", True, "", "JSON", kept, place(()), (), "parses", Code.PARSES)
         if self._schema is not None:
             errors = self._schema.errors(data)
             if not errors:
-                yield Evidence("schema", True, "the value fits the schema", None, None, place(()), group="schema")
-            for number, (path, reason) in enumerate(errors):
+                yield Evidence("schema", True, spans=place(()), group="schema", code=Code.FITS)
+            for number, (path, code, fields) in enumerate(errors):
                 name = "schema" if len(errors) == 1 else f"schema[{number}]"
-                yield Evidence(name, False, reason, None, dotted(path), place(path), group="schema")
+                yield Evidence(name, False, "", None, dotted(path), place(path), (), "schema", code, fields)
+        group = "required_keys"
         for number, key in self._keys:
             name = f"required_keys[{number}]"
             path, there = find_key(data, key)
             if there:
-                yield Evidence(name, True, f"{quoted(key)} is there", key, key, place(path), group="required_keys")
+                yield Evidence(name, True, "", key, key, place(path), (), group, Code.PRESENT, {"key": key})
                 continue
-            reason = f"{quoted(key)} is missing: {dotted(path)} {keys_of(_at(data, path))}"
-            yield Evidence(name, False, reason, key, None, (), place(path), "required_keys")
+            fields = {"key": key, "path": list(path), "there": there_in(_at(data, path))}
+            yield Evidence(name, False, "", key, None, (), place(path), group, Code.MISSING, fields)
         if self._metric.compares:
             expected = self._metric.equals
             found = list(islice(differences(expected, data), _DIFFERENCES))
             if not found:
-                said = f"the value is {shown(expected)}"
-                yield Evidence("equals", True, said, expected, _kept(data), place(()), group="equals")
-            for number, (path, reason) in enumerate(found):
+                yield Evidence("equals", True, "", expected, kept, place(()), (), "equals", Code.EQUAL)
+            for number, (path, code, fields) in enumerate(found):
                 name = "equals" if len(found) == 1 else f"equals[{number}]"
-                yield Evidence(name, False, reason, _kept(expected), dotted(path), place(path), group="equals")
+                wanted = _kept(expected)
+                yield Evidence(name, False, "", wanted, dotted(path), place(path), (), "equals", code, fields)
 
 
 def _data(value: Value) -> tuple[Any, JsonSource | None]:
@@ -215,7 +222,7 @@ def _data(value: Value) -> tuple[Any, JsonSource | None]:
 
 def _no_json(value: Value, problem: NotJsonError) -> Evidence:
     text = value.text
-    reason = f"the value is no JSON: {problem.message}"
+    fields = dict(problem.fields)
     at = min(problem.position, max(len(text) - 1, 0))
     spans = value.spans(at, min(at + 1, len(text))) if text else ()
     near: tuple[Span, ...] = ()
@@ -223,10 +230,10 @@ def _no_json(value: Value, problem: NotJsonError) -> Evidence:
     if part is not None:
         near = value.spans(*part)
         if "```" in text[: part[0]]:
-            reason += "; a code block holds JSON: the prototype class JsonResponse takes it out"
+            fields["block"] = True
         else:
-            reason += f"; {quoted(text[part[0] : part[1]], 40)} is, with text around it"
-    return Evidence("parses", False, reason, "JSON", quoted(text, 100), spans, near, "parses")
+            fields["part"] = text[part[0] : part[1]][:100]
+    return Evidence("parses", False, "", "JSON", quoted(text, 100), spans, near, "parses", Code.NOT_JSON, fields)
 
 
 def _kept(data: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.judge_prompt import (
     conversation,
     judge_messages,
@@ -98,10 +99,6 @@ class Judge(RemoteMetric):
         return self.judge
 
     @property
-    def respondent(self) -> str:
-        return f"the judge {self.judge!r}" if self.judge else "the judge"
-
-    @property
     def threshold(self) -> float:
         """The least share 0..1 that passes."""
         scale, given = self.the_scale, self.pass_threshold
@@ -140,16 +137,14 @@ class Judge(RemoteMetric):
     def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
         judgments: list[Judgment] = []
         for number, one in enumerate(asked, 1):
-            which = f" (vote {number} of {len(asked)})" if len(asked) > 1 else ""
             try:
                 judgments.append(self._read(one.last))
-            except UnreadableError as problem:
-                said = f"the judge's reply can't be read, neither the first nor the second{which}: {problem}"
-                return self.error(said, replies_as_evidence(asked))
-            except OffScaleError as problem:
-                return self.error(f"the judge's score {problem}{which}", replies_as_evidence(asked))
+            except (UnreadableError, OffScaleError) as problem:
+                code = Code.OFF_SCALE if isinstance(problem, OffScaleError) else Code.UNREADABLE_REPLY
+                fields = {"problem": str(problem), "vote": number, "votes": len(asked)}
+                return self.error(evidence=replies_as_evidence(asked), code=code, fields=fields)
         if not judgments:
-            raise UnusableError("no judge was asked")
+            raise UnusableError(code=Code.NOT_ASKED, kind=self.asks, target=self.target)
         return self._result(judgments, asked)
 
     def _read(self, reply: Reply) -> Judgment:
@@ -160,28 +155,27 @@ class Judge(RemoteMetric):
         raw = median(one.score for one in judgments)
         share = scale.share(raw)
         reached = share >= self.threshold - 1e-9
-        limit = scale.written(scale.low + self.threshold * (scale.high - scale.low))
+        least = scale.low + self.threshold * (scale.high - scale.low)
         closest = min(judgments, key=lambda one: abs(one.score - raw))
-        needs = "reaches" if reached else "is below"
-        said = f"the judge gave {scale.written(raw)}, which {needs} {limit}"
-        if closest.reasoning:
-            said += f": {_line(closest.reasoning)}"
-        evidence = [Evidence("score", reached, said, f">= {limit}", _figure(scale, raw))]
-        low = []
+        measured = {"measure": "score", "scale": [scale.name, scale.low, scale.high]}
+        fields: dict[str, Any] = {**measured, "score": raw, "least": least, "reasoning": closest.reasoning[:_LINE]}
+        code, expected = Code.WITHIN if reached else Code.TOO_LOW, f">= {scale.written(least)}"
+        evidence = [Evidence("score", reached, "", expected, _figure(scale, raw), code=code, fields=fields)]
+        low = False
         for name in self.dimensions or ():
             figure = median(one.dimensions[name] for one in judgments)
-            least = (self.minimums or {}).get(name)
-            passed = None if least is None else figure >= least - 1e-9
-            reason = f"{name}: {scale.written(figure)}"
-            if least is not None:
-                reason += f", {'at least' if passed else 'below the minimum'} {least:g}"
-            if passed is False:
-                low.append(reason)
-            expected = None if least is None else f">= {least:g}"
-            evidence.append(Evidence(f"dimensions.{name}", passed, reason, expected, _figure(scale, figure)))
+            minimum = (self.minimums or {}).get(name)
+            passed = None if minimum is None else figure >= minimum - 1e-9
+            low |= passed is False
+            fields = {**measured, "dimension": name, "score": figure}
+            if minimum is not None:
+                fields["least"] = minimum
+            code = Code.MEASURED if passed is None else Code.WITHIN if passed else Code.TOO_LOW
+            wanted = None if minimum is None else f">= {minimum:g}"
+            found = _figure(scale, figure)
+            evidence.append(Evidence(f"dimensions.{name}", passed, "", wanted, found, code=code, fields=fields))
         evidence.extend(_words(scale, judgments, asked))
-        reason = said if not reached else "; ".join(low)
-        return self.result(reached and not low, share, tuple(evidence), reason)
+        return self.result(reached and not low, share, tuple(evidence))
 
     def _material(self, value: Value, context: Context) -> list[tuple[str, str]]:
         reference = self.reference
@@ -196,35 +190,28 @@ class Judge(RemoteMetric):
         }
         wanted = [name for name in dict.fromkeys(self.see) if name != "expected" or reference is not None]
         if not wanted:
-            raise UnusableError("the judge would see nothing: there is no reference, and `see` names nothing else")
+            raise UnusableError(code=Code.NOTHING_TO_SEE)
         return [makers[name]() for name in wanted]
 
 
 def _words(scale: Scale, judgments: Sequence[Judgment], asked: Sequence[Asked]) -> Iterator[Evidence]:
     """What the judge said, whole; and with several votes, how far they lie apart."""
     many = len(judgments) > 1
+    fields: dict[str, Any]
     if many:
         scores = [one.score for one in judgments]
-        listed = ", ".join(f"{score:.4g}" for score in scores)
-        spread = max(scores) - min(scores)
-        said = f"{len(scores)} votes: {listed}; median {median(scores):.4g}, spread {spread:.4g}"
-        yield Evidence("votes", None, said, found=scores)
+        fields = {"votes": scores, "median": median(scores)}
+        yield Evidence("votes", None, found=scores, code=Code.REPLIED, fields=fields)
     for number, (one, its) in enumerate(zip(judgments, asked, strict=True), 1):
         which = f"[{number}]" if many else ""
-        model = f" ({its.last.model})" if its.last.model else ""
-        repaired = ", read at the second try" if its.repair is not None else ""
-        if one.reasoning or repaired:
-            said = f"the judge{model}{repaired}: {_line(one.reasoning) or 'no reasons given'}"
-            yield Evidence(f"reasoning{which}", None, said, found=one.reasoning)
+        if one.reasoning or its.repair is not None:
+            fields = {"text": one.reasoning[: 2 * _LINE], "model": its.last.model, "repaired": its.repair is not None}
+            yield Evidence(f"reasoning{which}", None, found=one.reasoning, code=Code.REPLIED, fields=fields)
         for name, texts in (("strengths", one.strengths), ("weaknesses", one.weaknesses)):
             if texts:
-                yield Evidence(f"{name}{which}", None, _line("; ".join(texts)), found=list(texts))
+                fields = {"remarks": list(texts)}
+                yield Evidence(f"{name}{which}", None, found=list(texts), code=Code.REPLIED, fields=fields)
 
 
 def _figure(scale: Scale, score: float) -> Any:
     return bool(score) if scale.name == "pass_fail" and score in (0, 1) else score
-
-
-def _line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"

@@ -7,12 +7,12 @@ from itertools import islice
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import quick_results, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.word_runs import count_words, words
-from agenteval_tui.grading.words import count
 
 _BOUNDS = ("min_words", "max_words", "min_chars", "max_chars")
 
@@ -78,18 +78,16 @@ def _holds(name: str, bound: int, sizes: dict[str, int]) -> bool:
 def _evidence(name: str, bound: int, sizes: dict[str, int], value: Value) -> Evidence:
     unit = name[4:]
     size = sizes[unit]
-    said = count(size, "word" if unit == "words" else "character")
-    wanted = f"at {'least' if name.startswith('min') else 'most'} {bound}"
+    fields = {"measure": unit, "count": size, ("least" if name.startswith("min") else "most"): bound}
     if _holds(name, bound, sizes):
-        return Evidence(name, True, f"{said}, {wanted} wanted", bound, size, group=unit)
+        return Evidence(name, True, "", bound, size, (), (), unit, Code.WITHIN, fields)
     if name.startswith("min"):
-        reason = f"{said}, {bound - size} fewer than the {bound} that must be there"
         spans = value.spans(0, len(value.text)) if value.text else ()
-        return Evidence(name, False, reason, bound, size, spans, group=unit)
+        return Evidence(name, False, "", bound, size, spans, (), unit, Code.TOO_FEW, fields)
     # What is marked is what is too much.
     start = bound
     if unit == "words":
         first = next(islice(words(value.text), bound, None), None)
         start = first.start if first is not None else 0
-    reason = f"{said}, {size - bound} more than the {bound} that may be there"
-    return Evidence(name, False, reason, bound, size, value.spans(start, len(value.text)), group=unit)
+    spans = value.spans(start, len(value.text))
+    return Evidence(name, False, "", bound, size, spans, (), unit, Code.TOO_MANY, fields)

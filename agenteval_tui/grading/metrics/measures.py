@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import SPANS, Quick, quick_results, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import count
 from agenteval_tui.transcripts.model import Transcript
 
 
@@ -25,12 +25,8 @@ class Bounded(Metric):
         """What `bound` bounds; None when it was not measured."""
         raise NotImplementedError
 
-    def said(self, bound: str, amount: float) -> str:
-        """An amount in words, with its unit."""
-        raise NotImplementedError
-
-    def what(self, bound: str) -> str:
-        """What is measured, in words."""
+    def measure(self, bound: str) -> str:
+        """What is measured: a key of `sentences.MEASURES`, which also says the unit."""
         raise NotImplementedError
 
     def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
@@ -61,8 +57,9 @@ class Bounded(Metric):
         for name, bound in given:
             amount = self.measured(name, value.transcript)
             if amount is None or not math.isfinite(amount):
-                reason = f"{self.what(name)} was not measured"
-                return self.error(reason, (Evidence(name, None, reason, bound, None, group=self.type_name),))
+                code, fields = Code.NOT_MEASURED, {"measure": self.measure(name)}
+                line = Evidence(name, None, "", bound, None, (), (), self.type_name, code, fields)
+                return self.error("", (line,), code=code, fields=fields)
             holds = amount <= bound
             held += holds
             if context.explain:
@@ -71,12 +68,10 @@ class Bounded(Metric):
         return with_evidence(self, passed, score, lines) if context.explain else quick(passed, score)
 
     def _line(self, name: str, bound: float, amount: float, holds: bool, transcript: Transcript) -> Evidence:
-        most = self.said(name, bound)
-        if holds:
-            reason = f"{self.what(name)}: {self.said(name, amount)}, at most {most} wanted"
-            return Evidence(name, True, reason, bound, amount, group=self.type_name)
-        reason = f"{self.what(name)}: {self.said(name, amount)}, {self.said(name, amount - bound)} more than {most}"
-        return Evidence(name, False, reason, bound, amount, self.places(name, transcript), group=self.type_name)
+        fields = {"measure": self.measure(name), "amount": amount, "most": bound}
+        places = () if holds else self.places(name, transcript)
+        code = Code.WITHIN if holds else Code.TOO_MANY if isinstance(bound, int) else Code.TOO_HIGH
+        return Evidence(name, holds, "", bound, amount, places, (), self.type_name, code, fields)
 
     def findings(self) -> Iterator[Finding]:
         if self.checks_nothing():
@@ -91,11 +86,8 @@ class Latency(Bounded):
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         return transcript.timing.total_ms
 
-    def said(self, bound: str, amount: float) -> str:
-        return f"{amount:,.0f} ms" if amount >= 10 else f"{amount:.3g} ms"
-
-    def what(self, bound: str) -> str:
-        return "the time of the run"
+    def measure(self, bound: str) -> str:
+        return "time"
 
 
 class Tokens(Bounded):
@@ -116,11 +108,8 @@ class Tokens(Bounded):
         # Half of the sum is no sum.
         return None if usage.input_tokens is None or usage.output_tokens is None else usage.total_tokens
 
-    def said(self, bound: str, amount: float) -> str:
-        return count(round(amount), "token")
-
-    def what(self, bound: str) -> str:
-        return {"max": "the number of tokens", "input_max": "the input", "output_max": "the output"}[bound]
+    def measure(self, bound: str) -> str:
+        return {"max": "tokens", "input_max": "input_tokens", "output_max": "output_tokens"}[bound]
 
     def findings(self) -> Iterator[Finding]:
         yield from super().findings()
@@ -138,11 +127,8 @@ class Cost(Bounded):
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         return transcript.usage.cost
 
-    def said(self, bound: str, amount: float) -> str:
-        return f"${amount:.6f}".rstrip("0").rstrip(".") if amount < 1 else f"${amount:,.2f}"
-
-    def what(self, bound: str) -> str:
-        return "the cost of the run"
+    def measure(self, bound: str) -> str:
+        return "cost"
 
 
 class Steps(Bounded):
@@ -153,11 +139,8 @@ class Steps(Bounded):
     def measured(self, bound: str, transcript: Transcript) -> float | None:
         return len(transcript.tool_calls)
 
-    def said(self, bound: str, amount: float) -> str:
-        return count(round(amount), "call")
-
-    def what(self, bound: str) -> str:
-        return "the number of tool calls"
+    def measure(self, bound: str) -> str:
+        return "calls"
 
     def places(self, bound: str, transcript: Transcript) -> tuple[Span, ...]:
         assert self.max is not None

@@ -10,12 +10,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agenteval_tui.grading import patterns
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import line_of, quick_results, with_evidence
 from agenteval_tui.grading.patterns import SlowPatternError
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import count, listed, quoted
+from agenteval_tui.grading.words import quoted
 
 Kind = Literal["email", "phone", "credit_card", "iban", "ssn", "ip_address"]
 
@@ -72,7 +73,6 @@ class PiiKind:
     """One kind: its name, how it is written, a sign that must be there at all, and whether a find really is one."""
 
     name: str
-    said: str
     pattern: str
     sure: Callable[[str], bool]
     needs: str = ""
@@ -135,20 +135,16 @@ def _ip(found: str) -> bool:
 KINDS = (
     PiiKind(
         "email",
-        "an email address",
         r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[\p{L}]{2,24}(?![\w-])",
         _always,
         "@",
     ),
-    PiiKind(
-        "phone", "a phone number", r"(?<![\w.,:/#-])(?:\+|\()?\d(?:[ ()./-]{0,3}\d){6,16}(?![\w]|[.,:/-]\d)", _phone
-    ),
-    PiiKind("credit_card", "a credit card number", r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])", _luhn),
-    PiiKind("iban", "an IBAN", r"(?<!\w)[A-Za-z]{2}\d{2}(?: ?[A-Za-z\d]){11,30}(?!\w)", _iban),
-    PiiKind("ssn", "a US social security number", r"(?<![\w-])\d{3}([- ])\d{2}\1\d{4}(?![\w-])", _ssn),
+    PiiKind("phone", r"(?<![\w.,:/#-])(?:\+|\()?\d(?:[ ()./-]{0,3}\d){6,16}(?![\w]|[.,:/-]\d)", _phone),
+    PiiKind("credit_card", r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])", _luhn),
+    PiiKind("iban", r"(?<!\w)[A-Za-z]{2}\d{2}(?: ?[A-Za-z\d]){11,30}(?!\w)", _iban),
+    PiiKind("ssn", r"(?<![\w-])\d{3}([- ])\d{2}\1\d{4}(?![\w-])", _ssn),
     PiiKind(
         "ip_address",
-        "an IP address",
         r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?!\.?\w)|[\dA-Fa-f]{0,4}(?::[\dA-Fa-f]{0,4}){2,7}(?![\w:]))",
         _ip,
     ),
@@ -186,11 +182,10 @@ def _evidence(kind: PiiKind, value: Value, allowed: set[str]) -> Evidence:
         hits.append(hit)
         if len(hits) >= _HITS:
             break
+    fields: dict[str, Any] = {"kind": kind.name}
     if not hits:
-        return Evidence(kind.name, True, f"{kind.said} is not in the text", None, None, group="Pii")
+        return Evidence(kind.name, True, "", None, None, (), (), "Pii", Code.MISSING, fields)
     spans = tuple(span for start, end in hits for span in value.spans(start, end))
     first = text[hits[0][0] : hits[0][1]]
-    lines = listed(list(dict.fromkeys(str(line_of(text, start)) for start, _ in hits)))
-    more = "" if len(hits) == 1 else f" ({count(len(hits), 'place')})"
-    reason = f"{quoted(first)} looks like {kind.said}{more}, line {lines}"
-    return Evidence(kind.name, False, reason, None, first, spans, group="Pii")
+    fields |= {"count": len(hits), "lines": list(dict.fromkeys(line_of(text, start) for start, _ in hits))}
+    return Evidence(kind.name, False, "", None, first, spans, (), "Pii", Code.PRESENT, fields)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import short, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.word_runs import Word, count_sentences, spoken, spoken_texts
-from agenteval_tui.grading.words import count, listed, quoted
 
 _VOWELS = re.compile(r"[aeiouyäöüáàâéèêíìîóòôúùûæœø]+")
 _HARD = 3
@@ -38,7 +39,7 @@ class Readability(Metric):
             return self.neutral()
         words = spoken_texts(value.text)
         if not words:
-            return self.error("a text without words has no grade")
+            return self.error(code=Code.NO_WORDS)
         found = grade(words, count_sentences(value.text))
         passed = found <= self.max_grade
         score = 1.0 if passed else self.max_grade / found
@@ -50,18 +51,16 @@ class Readability(Metric):
         words = spoken(value.text)
         sentences = count_sentences(value.text)
         per_word = sum(syllables(word.text) for word in words) / len(words)
-        reason = (
-            f"grade {found:g} ({count(len(words), 'word')} in {count(sentences, 'sentence')}, {per_word:.2f} syllables "
-            f"a word), at most {self.max_grade:g} wanted"
-        )
+        fields: dict[str, Any] = {"measure": "grade", "amount": found, "most": self.max_grade}
+        fields |= {"words": len(words), "sentences": sentences, "syllables": per_word}
+        group = "Readability"
         if passed:
-            return Evidence("max_grade", True, reason, self.max_grade, found, group="Readability")
+            return Evidence("max_grade", True, "", self.max_grade, found, (), (), group, Code.WITHIN, fields)
         # What could be said more simply: the longest words.
         hard = sorted({word.text: word for word in words if syllables(word.text) > _HARD}.values(), key=_weight)[:5]
         spans = tuple(span for word in hard for span in value.spans(word.start, word.end))
-        if hard:
-            reason += f"; the longest words: {listed([quoted(short(word.text), 30) for word in hard])}"
-        return Evidence("max_grade", False, reason, self.max_grade, found, spans, group="Readability")
+        fields["hardest"] = [short(word.text) for word in hard]
+        return Evidence("max_grade", False, "", self.max_grade, found, spans, (), group, Code.TOO_HIGH, fields)
 
     def findings(self) -> Iterator[Finding]:
         if self.max_grade is None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
+from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import SPANS, with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.word_runs import Word, spoken, spoken_texts
-from agenteval_tui.grading.words import count, listed, quoted
 
 
 class Repetition(Metric):
@@ -44,16 +45,17 @@ class Repetition(Metric):
     def _evidence(self, value: Value, counts: Counter[str], ratio: float, passed: bool) -> Evidence:
         words = spoken(value.text)
         repeated = len(words) - len(counts)
-        reason = f"{count(repeated, 'repetition')} in {count(len(words), 'word')} ({ratio:.2f}), at most "
-        reason += f"{self.max_ratio:g} wanted"
+        fields: dict[str, Any] = {"measure": "repetition", "amount": ratio, "most": self.max_ratio}
+        fields |= {"count": repeated, "words": len(words)}
+        group = "Repetition"
         if passed:
-            return Evidence("max_ratio", True, reason, self.max_ratio, ratio, group="Repetition")
+            return Evidence("max_ratio", True, "", self.max_ratio, ratio, (), (), group, Code.WITHIN, fields)
         most = [(word, number) for word, number in counts.most_common(5) if number > 1]
-        reason += f"; most often {listed([f'{quoted(word, 20)} ({number} times)' for word, number in most])}"
+        fields["often"] = [[word[:60], number] for word, number in most]
         top = {word for word, _ in most}
         again = islice((word for word in _again(words) if word.text.lower() in top), SPANS)
         spans = tuple(span for word in again for span in value.spans(word.start, word.end))
-        return Evidence("max_ratio", False, reason, self.max_ratio, ratio, spans, group="Repetition")
+        return Evidence("max_ratio", False, "", self.max_ratio, ratio, spans, (), group, Code.TOO_HIGH, fields)
 
     def findings(self) -> Iterator[Finding]:
         if self.max_ratio is None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted import JsonValue, ListValue
 from agenteval_tui.grading.metrics.metric import Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import with_evidence
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import listed, nth, quoted
 
 _MINIMUMS = ("precision", "recall", "f1", "mrr", "ndcg")
 _LINES = 60
@@ -52,7 +53,7 @@ class Retrieval(Metric):
     def check(self, value: Value, context: Context) -> MetricResult:
         found = _list(value)
         if found is None:
-            return self.error("this value is no list of documents: use the prototype class Retrieval")
+            return self.error(code=Code.NOT_A_LIST)
         figures = measure(found, self.relevant, self.k)
         held = [getattr(figures, name) >= least - 1e-9 for name, least in self._minimums()]
         passed = all(held)
@@ -61,35 +62,35 @@ class Retrieval(Metric):
         return with_evidence(self, passed, figures.f1, self._evidence(found, figures, value))
 
     def _evidence(self, found: Sequence[str], figures: Figures, value: Value) -> Iterator[Evidence]:
-        at = "" if self.k is None else f"@{self.k}"
         minimums = dict(self._minimums())
         for name in _MINIMUMS:
             amount = getattr(figures, name)
-            said = f"{name}{'' if name == 'mrr' else at} is {amount:.3f}"
+            fields: dict[str, Any] = {"measure": name, "k": self.k, "amount": amount}
             least = minimums.get(name)
             if least is None:
-                yield Evidence(name, None, said, None, amount, group="Retrieval")
+                yield Evidence(name, None, "", None, amount, (), (), "Retrieval", Code.MEASURED, fields)
                 continue
             holds = amount >= least - 1e-9
-            reason = f"{said}, at least {least:g} is wanted"
-            yield Evidence(f"min_{name}", holds, reason, least, amount, group="Retrieval")
+            fields["least"] = least
+            code = Code.WITHIN if holds else Code.TOO_LOW
+            yield Evidence(f"min_{name}", holds, "", least, amount, (), (), "Retrieval", code, fields)
         ranks = {one: rank for rank, one in reversed(list(enumerate(found, start=1)))}
         for number, one in enumerate(self.relevant[:_LINES]):
             rank = ranks.get(one)
             where = _place(value, rank - 1) if rank is not None else ()
-            name = f"relevant[{number}]"
+            name, group = f"relevant[{number}]", "relevant"
+            fields = {"document": one, "rank": rank, "k": self.k}
             if rank is None:
-                yield Evidence(name, None, f"{quoted(one)} was not found", one, None, group="relevant")
+                yield Evidence(name, None, "", one, None, (), (), group, Code.MISSING, fields)
             elif self.k is not None and rank > self.k:
-                reason = f"{quoted(one)} was found, but only as the {nth(rank)} (k is {self.k})"
-                yield Evidence(name, None, reason, one, rank, (), where, "relevant")
+                yield Evidence(name, None, "", one, rank, (), where, group, Code.OUT_OF_PLACE, fields)
             else:
-                yield Evidence(name, None, f"{quoted(one)} is the {nth(rank)}", one, rank, where, group="relevant")
+                yield Evidence(name, None, "", one, rank, where, (), group, Code.PRESENT, fields)
         wanted = set(self.relevant)
         others = [one for one in found[: self.k] if one not in wanted]
         if others:
-            reason = f"found, but not relevant: {listed([quoted(one, 30) for one in others])}"
-            yield Evidence("not relevant", None, reason, None, len(others), group="relevant")
+            code, fields = Code.UNEXPECTED, {"documents": others[:_LINES], "count": len(others)}
+            yield Evidence("not relevant", None, "", None, len(others), (), (), "relevant", code, fields)
 
     def findings(self) -> Iterator[Finding]:
         minimums = self._minimums()

@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.metrics.metric import Context
 from agenteval_tui.grading.placeholders import text_of
 from agenteval_tui.grading.remote import Asked, AskKind, RemoteMetric, RemoteRequest, Reply, UnusableError
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.value import Value
-from agenteval_tui.grading.words import quoted
+
+_TO = 200
 
 
 class Similarity(RemoteMetric):
@@ -46,28 +48,32 @@ class Similarity(RemoteMetric):
     def conclude(self, asked: Sequence[Asked], value: Value, context: Context) -> MetricResult:
         to = self._to(context)
         if not asked:
-            reason = "the value is empty: it has no meaning to compare"
-            return self.result(False, 0.0, (Evidence("similarity", False, reason, to, value.text),), reason)
+            return self.result(False, 0.0, (Evidence("similarity", False, "", to, value.text, code=Code.EMPTY),))
         (left, note), (right, other_note) = (_vector(one.last) for one in asked)
         if len(left) != len(right):
-            raise UnusableError(f"the embedder gave vectors of different lengths: {len(left)} and {len(right)}")
+            raise _unusable("lengths", left=len(left), right=len(right))
         cosine = _cosine(left, right)
         passed = cosine >= self.min - 1e-9
-        model = f" ({asked[0].last.model})" if asked[0].last.model else ""
-        sign = ">=" if passed else "<"
-        reason = f"the meanings are alike to {cosine:.3f} {sign} {self.min:g}{model}; compared with {quoted(to, 80)}"
+        model = asked[0].last.model
+        fields = {"measure": "similarity", "amount": cosine, "least": self.min, "to": to[:_TO], "model": model}
+        found = round(cosine, 6)
+        code = Code.WITHIN if passed else Code.TOO_LOW
+        line = Evidence("similarity", passed, "", f">= {self.min:g}", found, code=code, fields=fields)
         notes = [note] * bool(note) + [other_note] * bool(other_note)
-        evidence = [Evidence("similarity", passed, reason, f">= {self.min:g}", round(cosine, 6))]
-        evidence.extend(Evidence("note", None, one) for one in dict.fromkeys(notes))
-        return self.result(passed, min(1.0, max(0.0, cosine)), tuple(evidence), "" if passed else reason)
+        evidence = (line, *(Evidence("note", None, one) for one in dict.fromkeys(notes)))
+        return self.result(passed, min(1.0, max(0.0, cosine)), evidence)
 
     def _to(self, context: Context) -> str:
         to = self.to
         if to is None and context.expected_value is not None:
             to = text_of(context.expected_value)
         if to is None or not to.strip():
-            raise UnusableError("there is nothing to compare with: give `to`, or the criterion an expected_value")
+            raise UnusableError(code=Code.NO_EXPECTED_VALUE, metric="Similarity")
         return to
+
+
+def _unusable(problem: str, **more: Any) -> UnusableError:
+    return UnusableError(code=Code.UNUSABLE_VECTOR, problem=problem, **more)
 
 
 def _vector(reply: Reply) -> tuple[list[float], str]:
@@ -76,9 +82,9 @@ def _vector(reply: Reply) -> tuple[list[float], str]:
         given: Any = json.loads(reply.raw)
         vector = [float(one) for one in given["vector"]]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise UnusableError("the embedder's reply can't be read: there is no vector in it") from None
+        raise _unusable("none") from None
     if not vector or not all(map(math.isfinite, vector)):
-        raise UnusableError("the embedder's reply can't be read: its vector is empty, or holds what is no number")
+        raise _unusable("numbers")
     return vector, str(given.get("note", ""))
 
 
@@ -86,5 +92,5 @@ def _cosine(left: Sequence[float], right: Sequence[float]) -> float:
     """Raises `UnusableError` where a vector has no direction."""
     length = math.sqrt(math.fsum(x * x for x in left)) * math.sqrt(math.fsum(x * x for x in right))
     if not length or not math.isfinite(length):
-        raise UnusableError("the embedder gave a vector of zeros: it has no direction to compare")
+        raise _unusable("zeros")
     return max(-1.0, min(1.0, math.fsum(x * y for x, y in zip(left, right, strict=True)) / length))

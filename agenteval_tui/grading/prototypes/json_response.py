@@ -8,23 +8,22 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted import JsonValue
 from agenteval_tui.grading.json_text import (
     JsonSource,
     NotJsonError,
     UnreadableJsonError,
     compact,
-    dotted,
     embedded_json,
-    keys_of,
     read_json,
+    there_in,
 )
 from agenteval_tui.grading.paths import PathFailedError, compile_path, walk
 from agenteval_tui.grading.prototypes.prototype import Prototype
 from agenteval_tui.grading.prototypes.text_response import code_blocks
 from agenteval_tui.grading.results import Span
 from agenteval_tui.grading.value import ExtractionError, NothingExtracted, Value
-from agenteval_tui.grading.words import quoted
 from agenteval_tui.transcripts.model import Transcript
 
 _BLOCKS = 20
@@ -80,39 +79,40 @@ class JsonResponse(Prototype):
         except NotJsonError:
             return None
         except (UnreadableJsonError, PathFailedError) as problem:
-            raise ExtractionError(str(problem)) from None
+            raise ExtractionError(code=problem.code, **problem.fields) from None
 
     def why_nothing(self, transcript: Transcript) -> NothingExtracted:
         text = transcript.final_output
         searched = _spans(transcript, 0, len(text))
         if not text:
-            return NothingExtracted("the final answer is empty", searched)
+            return NothingExtracted("", searched, code=Code.EMPTY_ANSWER)
         try:
             found = _read(text)
         except UnreadableJsonError as problem:
-            return NothingExtracted(str(problem), searched)
+            return NothingExtracted("", searched, code=problem.code, fields=problem.fields)
         except NotJsonError as problem:
             return _no_json(transcript, problem, searched)
         assert self.extract_path is not None
         searched = _spans(transcript, found.start, found.end)
         path = compile_path(self.extract_path)
         if path.steps is None:
-            return NothingExtracted(f"`{path.text}` finds nothing in the JSON", searched)
+            return NothingExtracted("", searched, code=Code.NOTHING_AT_PATH, fields={"pattern": path.text})
         depth, last = walk(found.data, path.steps)
         near = JsonSource(
             text[found.start : found.end], lambda a, b: _spans(transcript, found.start + a, found.start + b)
         )
         place = near.place(path.steps[:depth])
+        fields: dict[str, Any] = {"pattern": path.text, "path": list(path.steps[:depth])}
         if depth == len(path.steps):
-            return NothingExtracted(f"`{path.text}` is null", searched, place)
-        where = "the JSON" if depth == 0 else dotted(path.steps[:depth])
-        reason = f"`{path.text}` finds nothing: {where} {keys_of(last)}"
+            fields["null"] = True
+            return NothingExtracted("", searched, place, code=Code.NOTHING_AT_PATH, fields=fields)
+        fields["there"] = there_in(last)
         step = path.steps[depth]
         close = get_close_matches(str(step), [str(key) for key in last], n=1) if isinstance(last, dict) else []
         if close:
-            reason += f"; did you mean {dotted((*path.steps[:depth], close[0]))}?"
+            fields["meant"] = [*path.steps[:depth], close[0]]
             place = near.place((*path.steps[:depth], close[0]))
-        return NothingExtracted(reason, searched, place, tuple(close))
+        return NothingExtracted("", searched, place, tuple(close), Code.NOTHING_AT_PATH, fields)
 
 
 def _read(text: str) -> _Found:
@@ -150,20 +150,19 @@ def _no_json(transcript: Transcript, problem: NotJsonError, searched: tuple[Span
             read_json(text[start:end])
         except NotJsonError as inside:
             at = start + inside.position
-            reason = f"the code block is no JSON: {inside.message}"
-            return NothingExtracted(reason, _spans(transcript, start, end), _spans(transcript, at, min(at + 1, end)))
+            place = _spans(transcript, at, min(at + 1, end))
+            fields: dict[str, Any] = {"in": "block", **inside.fields}
+            return NothingExtracted("", _spans(transcript, start, end), place, code=Code.NOT_JSON, fields=fields)
         except UnreadableJsonError as unreadable:
-            return NothingExtracted(str(unreadable), searched)
+            return NothingExtracted("", searched, code=unreadable.code, fields=unreadable.fields)
     part = embedded_json(text)
     if part is not None:
-        line = text.count("\n", 0, part[0]) + 1
-        piece = quoted(text[part[0] : part[1]], 40)
-        reason = f"the final answer is no JSON as a whole; {piece} in line {line} is, with text around it"
-        return NothingExtracted(reason, searched, _spans(transcript, *part), (text[part[0] : part[1]][:300],))
+        piece = text[part[0] : part[1]]
+        fields = {"part": piece[:100], "part_line": text.count("\n", 0, part[0]) + 1}
+        return NothingExtracted("", searched, _spans(transcript, *part), (piece[:300],), Code.NOT_JSON, fields)
     at = min(problem.position, max(len(text) - 1, 0))
-    return NothingExtracted(
-        f"the final answer is no JSON: {problem.message}", searched, _spans(transcript, at, min(at + 1, len(text)))
-    )
+    place = _spans(transcript, at, min(at + 1, len(text)))
+    return NothingExtracted("", searched, place, code=Code.NOT_JSON, fields=dict(problem.fields))
 
 
 def _source(transcript: Transcript, found: _Found, steps: tuple[str | int, ...] | None) -> JsonSource | None:

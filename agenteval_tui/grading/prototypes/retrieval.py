@@ -10,19 +10,21 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.extracted import ListValue
-from agenteval_tui.grading.json_text import NotJsonError, UnreadableJsonError, keys_of, read_json
+from agenteval_tui.grading.json_text import NotJsonError, UnreadableJsonError, read_json, there_in
 from agenteval_tui.grading.paths import PathFailedError, compile_path
 from agenteval_tui.grading.properties import TOOL_NAMES
 from agenteval_tui.grading.prototypes.prototype import Prototype
 from agenteval_tui.grading.results import Span
 from agenteval_tui.grading.value import ExtractionError, NothingExtracted, Value
-from agenteval_tui.grading.words import listed
 from agenteval_tui.transcripts.model import ToolCall, Transcript
 
 
-class _NoListError(Exception):
+class _NoListError(CodedError):
     """A tool's result holds no list of documents: why."""
+
+    code = Code.NO_LIST
 
 
 class Retrieval(Prototype):
@@ -79,8 +81,9 @@ class Retrieval(Prototype):
         try:
             self._ids(call)
         except _NoListError as why:
-            return NothingExtracted(f"the result of {call.name} {why}", tuple(Span("tool", at) for at, _ in calls[:50]))
-        return NothingExtracted("no tool returned a list", (Span("tool", index),))
+            places = tuple(Span("tool", at) for at, _ in calls[:50])
+            return NothingExtracted("", places, code=why.code, fields={**why.fields, "tool": call.name})
+        return NothingExtracted("", (Span("tool", index),), code=Code.NO_LIST)
 
     def _calls(self, transcript: Transcript) -> Iterator[tuple[int, ToolCall]]:
         for index, call in enumerate(transcript.tool_calls):
@@ -89,29 +92,29 @@ class Retrieval(Prototype):
 
     def _ids(self, call: ToolCall) -> list[str]:
         if call.result is None:
-            raise _NoListError("is missing")
+            raise _NoListError(problem="missing")
         try:
             data: Any = read_json(call.result)
             if self.path is not None:
                 data = compile_path(self.path).search(data)
         except NotJsonError as problem:
-            raise _NoListError(f"is no JSON: {problem.message}") from None
+            raise _NoListError(code=Code.NOT_JSON, **{"in": "result", **problem.fields}) from None
         except (UnreadableJsonError, PathFailedError) as problem:
-            raise ExtractionError(f"the result of {call.name}: {problem}") from None
+            raise ExtractionError(code=problem.code, tool=call.name, **problem.fields) from None
         if not isinstance(data, list):
             if self.path is None:
-                raise _NoListError(f"is no list, it {keys_of(data)}: `path` must lead to one")
-            raise _NoListError(f"has no list at `{self.path}`")
+                raise _NoListError(problem="not_a_list", there=there_in(data))
+            raise _NoListError(problem="at_path", pattern=self.path)
         return [text for item in data if (text := _id(item)) is not None]
 
     def _never_called(self, transcript: Transcript) -> NothingExtracted:
-        if not transcript.tool_calls:
-            return NothingExtracted("the agent called no tool")
         names = list(dict.fromkeys(call.name for call in transcript.tool_calls))
+        fields: dict[str, Any] = {"tool": self.tool, "called": names}
         close = get_close_matches(self.tool or "", names, n=1)
+        if close:
+            fields["nearest"] = close[0]
         near = tuple(Span("tool", i) for i, call in enumerate(transcript.tool_calls) if call.name in close)[:50]
-        hint = f"; nearest {close[0]}" if close else f"; called were {listed(names)}"
-        return NothingExtracted(f"{self.tool} was never called{hint}", (), near, tuple(close))
+        return NothingExtracted("", (), near, tuple(close), Code.NEVER_CALLED, fields)
 
 
 def _id(item: Any) -> str | None:
