@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.trends import Wanted, pick
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
-from agenteval_tui.history.trends import CauseCount, ScoreCount
+from agenteval_tui.history.trends import CauseCount, ScoreCount, TestName
 from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The results of a criterion (by its name): how many passed and did not, and its scores in tenths."""
+    """The results of a criterion (a name in a test): how many passed and did not, and its scores in tenths."""
 
+    suite_key: str
+    suite: str
+    test_id: str
     criterion: str
     n: int
     passed: int
@@ -62,21 +65,26 @@ def _extras(connection: Connection, wanted: Wanted) -> Extras:
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
     causes = tuple(_failing(one) for one in rows.causes(connection, picked))
-    return Extras(_scores(rows.scores(connection, picked)), causes, since_ms, cut)
+    tests = {one.row: one for one in rows.tests_known(connection)}
+    return Extras(_scores(rows.scores(connection, picked), tests), causes, since_ms, cut)
 
 
-def _scores(counts: Iterable[ScoreCount]) -> tuple[Scores, ...]:
-    grouped: dict[str, list[ScoreCount]] = {}
+def _scores(counts: Iterable[ScoreCount], tests: Mapping[int, TestName]) -> tuple[Scores, ...]:
+    grouped: dict[tuple[int, str], list[ScoreCount]] = {}
     for one in counts:
-        grouped.setdefault(one.criterion, []).append(one)
+        grouped.setdefault((one.test, one.criterion), []).append(one)
     made = []
-    for name, listed in grouped.items():
+    for (number, name), listed in grouped.items():
+        test = tests[number]
         ends = {outcome: sum(one.count for one in listed if one.outcome == outcome) for outcome in _ENDS}
         scored = [one for one in listed if one.tenth >= 0]
         n = sum(one.count for one in scored)
         passed, failed, errors, review = (ends[outcome] for outcome in _ENDS)
         made.append(
             Scores(
+                test.suite_key,
+                test.suite,
+                test.test_id,
                 name,
                 passed + failed,
                 passed,
@@ -87,7 +95,28 @@ def _scores(counts: Iterable[ScoreCount]) -> tuple[Scores, ...]:
                 tuple(sum(one.count for one in scored if one.tenth == tenth) for tenth in range(10)),
             )
         )
-    return tuple(sorted(made, key=lambda one: (one.passed / one.n if one.n else 2.0, -one.n, one.criterion)))
+    return tuple(sorted(made, key=_worst_first))
+
+
+def _worst_first(one: Scores) -> tuple[float, int, str, str, str]:
+    return (one.passed / one.n if one.n else 2.0), -one.n, one.suite_key, one.test_id, one.criterion
+
+
+def criterion_labels(scores: Sequence[Scores]) -> list[str]:
+    """What each of these criteria is called beside the others: `TEST / CRITERION`, with the suite where two suites have
+    a test of that name, and its place where two suites have one name."""
+    suites: dict[str, set[str]] = {}
+    names: dict[tuple[str, str], set[str]] = {}
+    for one in scores:
+        suites.setdefault(one.test_id, set()).add(one.suite_key)
+        names.setdefault((one.test_id, one.suite), set()).add(one.suite_key)
+    made = []
+    for one in scores:
+        label = f"{one.test_id} / {one.criterion}"
+        if len(suites[one.test_id]) > 1:
+            label += f" ({one.suite if len(names[one.test_id, one.suite]) == 1 else one.suite_key})"
+        made.append(label)
+    return made
 
 
 _ENDS = ("passed", "failed", "error", "needs_review")

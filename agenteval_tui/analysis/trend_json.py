@@ -42,6 +42,9 @@ def to_json(found: Trend, more: Extras, watched: Watched | None = None) -> dict[
         "series": [_series(one) for one in found.series],
         "criteria": [
             {
+                "file": one.suite_key,
+                "suite": one.suite,
+                "test": one.test_id,
                 "criterion": one.criterion,
                 "n": one.n,
                 "passed": one.passed,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.trend_bins import at_text, window_words
+from agenteval_tui.analysis.trend_extras import criterion_labels
 from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, percent_range, plural
 from agenteval_tui.cli.quarantine_lines import day_of, name_of
 from agenteval_tui.text.display import one_line
@@ -79,17 +80,18 @@ def _print_scores(out: Output, more: Extras) -> None:
     if not more.scores:
         return
     shown = more.scores[: _MOST * 2]
-    width = min(max(len(one_line(one.criterion)) for one in shown), 44)
+    names = criterion_labels(more.scores)
+    width = min(max(len(one_line(name)) for name in names[: len(shown)]), 60)
     levels = _ASCII_LEVELS if out.ascii_only else _LEVELS
     out.line()
-    out.line((f"{'criterion':<{width}}  {'passed':>13} {'mean':>5}  scores 0 to 1", "dim"))
-    for one in shown:
+    out.line((f"{'test / criterion':<{width}}  {'passed':>13} {'mean':>5}  scores 0 to 1", "dim"))
+    for one, name in zip(shown, names, strict=False):
         top = max(one.tenths) or 1
         bars = "".join(levels[-(-count * (len(levels) - 1) // top)] if count else " " for count in one.tenths)
         mean = "" if one.mean is None else f"{one.mean:.2f}"
         errors = f"  {plural(one.errors, 'error')}" if one.errors else ""
         out.line(
-            f"{one_line(one.criterion, width):<{width}}  {f'{one.passed} of {one.n}':>13} {mean:>5}  |{bars}|",
+            f"{one_line(name, width):<{width}}  {f'{one.passed} of {one.n}':>13} {mean:>5}  |{bars}|",
             (errors, "dim"),
         )
     if len(more.scores) > len(shown):

@@ -56,7 +56,10 @@ TRENDS: Schema = record(
         "criteria": array(
             record(
                 {
-                    "criterion": TEXT,
+                    "file": TEXT,
+                    "suite": TEXT,
+                    "test": TEXT,
+                    "criterion": {**TEXT, "description": "its name in the test"},
                     "n": COUNT,
                     "passed": COUNT,
                     "failed": COUNT,

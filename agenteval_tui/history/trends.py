@@ -127,8 +127,12 @@ class ExecutionTime:
 
 @dataclass(frozen=True, slots=True)
 class ScoreCount:
-    """So many results of a criterion with this outcome, whose scores round down to this tenth (-1: no score)."""
+    """So many results of a criterion with this outcome, whose scores round down to this tenth (-1: no score).
 
+    A criterion is its test (a row number, as in `TestName`) and its name.
+    """
+
+    test: int
     criterion: str
     tenth: int
     outcome: str
@@ -360,13 +364,13 @@ def newest_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> tu
 
 
 def scores(connection: sqlite3.Connection, picked: Picked) -> list[ScoreCount]:
-    """How often each criterion gave which score, by its name and in tenths (1.0 stands in the tenth from 0.9)."""
+    """How often each criterion gave which score, in tenths (1.0 stands in the tenth from 0.9)."""
     found = []
     for source, _, values in _arms(connection, picked):
         rows = connection.execute(
-            "SELECT max(c.name), coalesce(min(CAST(c.score * 10 + 1e-9 AS INTEGER), 9), -1) AS tenth, c.outcome,"
+            "SELECT r.test, c.name, coalesce(min(CAST(c.score * 10 + 1e-9 AS INTEGER), 9), -1) AS tenth, c.outcome,"
             f" count(*), total(c.score) FROM {_with_results(source)} AND c.outcome != 'skipped'"
-            " GROUP BY coalesce(c.criterion, c.name), tenth, c.outcome",
+            " GROUP BY r.test, c.name, tenth, c.outcome",
             values,
         )
         found += [ScoreCount(*row) for row in rows.fetchall()]

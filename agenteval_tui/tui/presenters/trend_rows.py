@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from agenteval_tui.analysis.trend_extras import criterion_labels
 from agenteval_tui.history.trends import NEWEST
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
@@ -64,7 +65,7 @@ _HEADS: dict[View, tuple[str, str]] = {
     "groups": ("", f"{'here':>8}{'window':>9}{'95 %':>8}{'runs':>8} "),
     "flaky": ("   test, and its flaky criteria", f"{'passed':>9}{'rate':>6}{'95 %':>8} "),
     "causes": ("  runs  why", "in "),
-    "criteria": (" criterion", f"{'rate':>6}{'mean':>6}  {'scores':^14}{'results':>8} "),
+    "criteria": (" test / criterion", f"{'rate':>6}{'mean':>6}  {'scores':^14}{'results':>8} "),
     "alerts": ("", f"{'rate':>6}  {'threshold':<10}{'95 %':>8}{'runs':>8} "),
     "quarantine": ("   test, and criterion", ""),
 }
@@ -118,7 +119,8 @@ def rows_of(view: View, found: Trend, beside: Beside | None, shown: Shown, curso
     if view == "causes":
         return TrendRows(_causes(beside.extras))
     if view == "criteria":
-        return TrendRows([_criterion(one) for one in beside.extras.scores])
+        scores = beside.extras.scores
+        return TrendRows([_criterion(one, name) for one, name in zip(scores, criterion_labels(scores), strict=True)])
     if view == "alerts":
         return TrendRows([_alert(one) for one in beside.watched.alerts] if beside.watched else ())
     return TrendRows([_quarantine(one) for one in beside.quarantines])
@@ -188,14 +190,14 @@ def _causes(extras: Extras) -> list[Row]:
     ]
 
 
-def _criterion(one: Scores) -> Row:
+def _criterion(one: Scores, name: str) -> Row:
     top = max(one.tenths) or 1
     bars = "".join(_LEVELS[-(-count * (len(_LEVELS) - 1) // top)] if count else " " for count in one.tenths)
     share = one.passed / one.n if one.n else None
     errors: Cell = (f"  {glyph('error')} {one.errors}" if one.errors else "", "error")
     return (
-        f"criterion\x1f{one.criterion}",
-        ((" ", ""), (one_line(one.criterion), ""), errors),
+        "\x1f".join(("test", one.suite_key, one.test_id, one.criterion)),
+        ((" ", ""), (one_line(name), ""), errors),
         (
             (right(figures.percent(share), 6), "bold"),
             (right("" if one.mean is None else f"{one.mean:.2f}", 6), ""),

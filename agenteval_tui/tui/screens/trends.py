@@ -379,11 +379,11 @@ class TrendsScreen(FrameScreen):
         return (self.query_one("#list", VirtualList).cursor_key or "").split("\x1f")
 
     def action_open(self) -> None:
-        """A cause: its newest run. A test: its newest failure. Else the executions under the cursor."""
+        """A cause: its newest run. A test or a criterion: its newest failure. Else the executions under the cursor."""
         kind, *rest = self._row()
         if kind == "run" and rest and rest[0]:
             self.agenteval.inspect(rest[0])
-        elif kind == "test" and self._view == "flaky":
+        elif kind == "test" and self._view in ("flaky", "criteria"):
             self._open_test(*rest)
         else:
             self.action_executions()
