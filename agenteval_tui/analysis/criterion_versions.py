@@ -14,12 +14,14 @@ from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.comparison import compare_runs
 from agenteval_tui.analysis.comparison_model import Comparison, Side
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, of_runs
+from agenteval_tui.history.criterion_texts import former_name, text_of
 from agenteval_tui.history.criterion_versions import CriterionVersion, versions_of
 from agenteval_tui.runs.asking import stored_answers
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.uxon.dump import to_text
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -33,7 +35,7 @@ _SHORTEST = 4
 @dataclass(frozen=True, slots=True)
 class Versions:
     """The versions of one criterion, newest first, each with its text; `current` is the hash in the suite's file ("":
-    the file or the criterion is gone)."""
+    the file or the criterion is gone). `was_named`: what it was called before its first version here; "": as now."""
 
     suite_key: str
     test_id: str
@@ -41,6 +43,7 @@ class Versions:
     versions: tuple[CriterionVersion, ...]
     texts: dict[str, str]
     current: str = ""
+    was_named: str = ""
 
     def named(self, reference: str) -> CriterionVersion:
         """By the start of its hash, `current`, or its number from 1 (the newest). Raises `AgentevalError`."""
@@ -62,14 +65,18 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
         raise AgentevalError(
             f"no version of criterion {criterion!r} of {test_id} has judged a run", mend="run the test first"
         )
-    current = ""
+    current, names = "", tuple[str, ...]()
     try:
-        spec = current_spec(load(suite_key), test_id, criterion)
+        loaded = load(suite_key)
+        spec = current_spec(loaded, test_id, criterion)
         current = spec.hash if spec is not None else ""
+        tests = loaded.suite.tests if loaded.suite is not None else ()
+        names = next((one.criterion_names for one in tests if one.id.casefold() == test_id.casefold()), ())
     except AgentevalError:
         pass  # the file is gone or can't be read: the history still has its versions
-    texts = {one.hash: spec_text(stored_spec(store, one.hash)) for one in found}
-    return Versions(suite_key, test_id, criterion, tuple(found), texts, current)
+    texts = {one.hash: spec_text(own_spec(store, suite_key, test_id, criterion, one.hash)) for one in found}
+    was = store.read(lambda connection: former_name(connection, suite_key, test_id, criterion, names))
+    return Versions(suite_key, test_id, criterion, tuple(found), texts, current, was)
 
 
 def load(suite_key: str) -> LoadedSuite:
@@ -98,6 +105,24 @@ def stored_spec(store: Store, content_hash: str) -> CriterionSpec:
         return spec_from_dict(data)
     except KeyError as missing:
         raise AgentevalError(f"version {content_hash[:8]} can't be read: it has no {missing}") from missing
+
+
+def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content_hash: str) -> CriterionSpec:
+    """A version as this criterion was written. Where that is not known (in a history of before, of a content that
+    several criteria have) it is the version's meaning alone, in plain UXON: no text of another criterion.
+
+    Raises `AgentevalError` when only its hash is known.
+    """
+    data = store.read(lambda connection: text_of(connection, suite_key, test_id, criterion, content_hash))
+    if data is not None:
+        try:
+            return spec_from_dict(data)
+        except KeyError as missing:
+            raise AgentevalError(f"version {content_hash[:8]} can't be read: it has no {missing}") from missing
+    spec = stored_spec(store, content_hash)
+    if spec.broken:
+        raise AgentevalError(f"version {content_hash[:8]} was never written in {test_id} / {criterion}")
+    return replace(spec, name=criterion, description="", config=to_text(json_like(spec.document.value)))
 
 
 def spec_text(spec: CriterionSpec) -> str:

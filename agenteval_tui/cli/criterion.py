@@ -99,6 +99,8 @@ def _list(out: Output, found: Versions) -> None:
             (f"  {moment(one.first_ms)} to {moment(one.last_ms)}", "dim"),
             (now, "good"),
         )
+    if found.was_named:
+        out.line((f"renamed: it was {one_line(found.was_named)} before", "dim"))
     if not found.current:
         out.line(("the criterion is not in the suite's file any more", "warn"))
     elif all(one.hash != found.current for one in found.versions):
@@ -132,13 +134,14 @@ def _compare(out: Output, store: Store, found: Versions, names: tuple[str, str],
 
 
 def _restore(out: Output, store: Store, found: Versions, name: str) -> int:
-    from agenteval_tui.analysis.criterion_versions import load, restore, stored_spec
+    from agenteval_tui.analysis.criterion_versions import load, own_spec, restore
 
     version = found.named(name)
     if version.hash == found.current:
         out.line("this version is in the file already")
         return 0
-    loaded = restore(load(found.suite_key), found.test_id, found.criterion, stored_spec(store, version.hash))
+    own = own_spec(store, found.suite_key, found.test_id, found.criterion, version.hash)
+    loaded = restore(load(found.suite_key), found.test_id, found.criterion, own)
     where = f"{loaded.path}:{loaded.line_of(found.test_id)}"
     out.line(("restored ", "good"), f"{one_line(found.criterion)} {version.hash[:10]} in {where}")
     return 0
@@ -153,6 +156,7 @@ def _data(found: Versions) -> dict[str, Any]:
         "test": found.test_id,
         "criterion": found.criterion,
         "current": found.current,
+        "was_named": found.was_named,
         "versions": [
             {
                 "hash": one.hash,

@@ -201,6 +201,7 @@ VERSIONS: Schema = record(
         "test": TEXT,
         "criterion": TEXT,
         "current": {**TEXT, "description": 'the hash in the suite\'s file; "": it is not there'},
+        "was_named": {**TEXT, "description": "the name before its first version here; empty: as now"},
         "versions": array(
             record(
                 {

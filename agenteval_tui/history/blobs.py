@@ -183,11 +183,9 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
     """The results that `pack_results` packed. Raises ValueError when the bytes are something else."""
     try:
         layout, packed = json.loads(_decompress(data))
-        if layout == _LAYOUT:
-            return tuple([_old_result(*parts) for parts in packed])
-        if layout != _RESULTS_LAYOUT:
+        if layout not in (_LAYOUT, _RESULTS_LAYOUT):
             raise ValueError(f"layout {layout} is not known")
-        results = [_result(*parts) for parts in packed]
+        results = [_old_result(*parts) if layout == _LAYOUT else _result(*parts) for parts in packed]
         # Older programs kept two criteria of one name under that name.
         names = criterion_names([one.criterion for one in results])
         return tuple(

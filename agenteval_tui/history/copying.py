@@ -165,6 +165,8 @@ def _merge_tests(connection: sqlite3.Connection, test: int, into: int) -> None:
     connection.execute("UPDATE OR IGNORE baselines SET test = ? WHERE test = ?", (into, test))
     connection.execute("DELETE FROM baselines WHERE test = ?", (test,))
     connection.execute("UPDATE quarantines SET test = ? WHERE test = ?", (into, test))
+    connection.execute("UPDATE OR IGNORE criterion_texts SET test = ? WHERE test = ?", (into, test))
+    connection.execute("DELETE FROM criterion_texts WHERE test = ?", (test,))
     connection.execute(
         "UPDATE tests SET ended = ended + (SELECT ended FROM tests WHERE id = ?) WHERE id = ?", (test, into)
     )

@@ -49,7 +49,13 @@ _LISTS = (
     *(("executions", name) for name in ("suite_keys", "suites", "agents")),
     *(("plans", name) for name in ("tags", "criteria")),
 )
-_OBJECTS = (("executions", "options"), ("plans", "variables"), ("criteria", "spec"), ("triage", "context"))
+_OBJECTS = (
+    ("executions", "options"),
+    ("plans", "variables"),
+    ("criteria", "spec"),
+    ("criterion_texts", "spec"),
+    ("triage", "context"),
+)
 _KINDS = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
 
 

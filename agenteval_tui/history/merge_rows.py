@@ -32,6 +32,7 @@ _NAMES = {
     "run_replies": {"run": "runs", "reply": "judge_replies", "criterion": "criteria"},
     "baselines": {"test": "tests", "execution": "executions", "run": "runs"},
     "quarantines": {"test": "tests"},
+    "criterion_texts": {"test": "tests", "criterion": "criteria"},
     "imports": {"execution": "executions"},
     "triage": {},
 }
@@ -50,6 +51,7 @@ _SAME = {
     "labels": ("run", "criterion", "criterion_name", "rating", "passed", "comment", "who", "at_ms"),
     "baselines": ("test",),
     "quarantines": ("test", "criterion", "at_ms"),
+    "criterion_texts": ("test", "name", "criterion"),
     "imports": ("digest",),
     "triage": ("signature",),
 }
@@ -96,7 +98,12 @@ def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[in
     tables["judge_replies"] = _by_id(connection, "judge_replies", [row["reply"] for row in tables["run_replies"]])
     tables["tests"] = _by_id(connection, "tests", [row["test"] for row in rows])
     tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])
-    named = [row["criterion"] for table in ("criterion_results", "labels", "run_replies") for row in tables[table]]
+    tests = [row["id"] for row in tables["tests"]]
+    tables["criterion_texts"] = read_rows(
+        connection, f"SELECT * FROM criterion_texts WHERE test IN ({','.join('?' * len(tests))})", tests
+    )
+    name_criteria = ("criterion_results", "labels", "run_replies", "criterion_texts")
+    named = [row["criterion"] for table in name_criteria for row in tables[table]]
     hashes = {one for row in tables["plans"] for one in _hashes(row["criteria"])}
     tables["criteria"] = _by_id(connection, "criteria", named) + [
         row

@@ -117,6 +117,7 @@ class _Merge:
             numbers.take(connection, table, tables[table])
         numbers.take(connection, "tests", [{**row, "ended": 0} for row in tables["tests"]])
         numbers.take(connection, "dataset_rows", tables["dataset_rows"])
+        numbers.take(connection, "criterion_texts", tables["criterion_texts"])
         execution, new = self._execution(connection, numbers)
         if not new and execution in running_executions(connection):
             return Merged(left_out=(f"execution {tables['executions'][0]['uid']}: it is running here",))

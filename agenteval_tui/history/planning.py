@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from agenteval_tui.history import criterion_texts
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.bulk import look_up, write_rows
 from agenteval_tui.history.dataset_rows import row_ids
@@ -97,6 +98,7 @@ def _add_runs(
     agents: list[str] = json.loads(found[2])
     known, plans = _test_ids(connection, runs), _plan_ids(connection, runs)
     tests = [known[run.suite_key, run.test_id] for run in runs]
+    criterion_texts.note(connection, _written(runs, known))
     rows = []
     for run, test, plan, row in zip(runs, tests, plans, row_ids(connection, runs, tests), strict=True):
         _note(suites, run.suite_name)
@@ -129,6 +131,17 @@ def _add_runs(
         "UPDATE executions SET runs = runs + ?, suites = ?, agents = ? WHERE id = ?",
         (len(rows), json_text(suites), json_text(agents), execution),
     )
+
+
+def _written(
+    runs: Sequence[PlannedRun], tests: Mapping[tuple[str, str], int]
+) -> list[tuple[int, tuple[str, ...], tuple[Mapping[str, Any], ...]]]:
+    """The criteria of each of the tests, once: row number, hashes, specs."""
+    found: dict[tuple[int, tuple[str, ...]], tuple[Mapping[str, Any], ...]] = {}
+    for run in runs:
+        if run.specs:
+            found[tests[run.suite_key, run.test_id], run.criteria] = run.specs
+    return [(test, hashes, specs) for (test, hashes), specs in found.items()]
 
 
 def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dict[tuple[str, str], int]:

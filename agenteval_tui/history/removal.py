@@ -207,6 +207,7 @@ def orphan_rows() -> Iterator[tuple[str, str]]:
     yield "tool_calls", "transcript NOT IN (SELECT id FROM transcripts)"
     yield "run_replies", "run NOT IN (SELECT id FROM runs)"
     yield "judge_replies", "id NOT IN (SELECT reply FROM run_replies)"
+    yield "criterion_texts", "test NOT IN (SELECT test FROM runs)"
     # A version that no stored verdict, label, reply or plan speaks of can't be told to belong to any test.
     yield (
         "criteria",
@@ -215,3 +216,4 @@ def orphan_rows() -> Iterator[tuple[str, str]]:
         " UNION SELECT criterion FROM run_replies WHERE criterion IS NOT NULL)"
         " AND hash NOT IN (SELECT one.value FROM plans, json_each(plans.criteria) AS one)",
     )
+    yield "criterion_texts", "criterion NOT IN (SELECT id FROM criteria)"

@@ -202,6 +202,20 @@ _DATASET_ROWS = (
         WHERE status IN ('passed', 'failed', 'error', 'needs_review')""",
 )
 
+# How each criterion of a test was written: two of equal content are written differently. Of before it is known where a
+# version judged only one criterion.
+_TEXTS = (
+    """CREATE TABLE criterion_texts (
+        id INTEGER PRIMARY KEY, test INTEGER NOT NULL, name TEXT NOT NULL, criterion INTEGER NOT NULL,
+        spec TEXT NOT NULL, UNIQUE (test, name, criterion))""",
+    """INSERT INTO criterion_texts (test, name, criterion, spec)
+        SELECT max(o.test), max(o.name), o.criterion, c.spec FROM (
+            SELECT DISTINCT r.test, p.name, p.criterion FROM criterion_results p JOIN runs r ON r.id = p.run
+            WHERE p.criterion IS NOT NULL) AS o
+        JOIN criteria c ON c.id = o.criterion AND c.spec IS NOT NULL
+        GROUP BY o.criterion HAVING count(*) = 1""",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -210,6 +224,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(5, "what people decide, and the causes of failures", _DECISIONS),
     Migration(6, "criteria by their names", _CRITERIA),
     Migration(7, "rows of datasets by what they are", _DATASET_ROWS),
+    Migration(8, "how each criterion was written", _TEXTS),
 )
 
 

@@ -31,6 +31,7 @@ _PARTS = (
     ("results and evidence", ("evidence", "criterion_results")),
     ("search index", ("search",)),
     ("runs", ("runs", "plans", "dataset_rows", "tasks", "executions", "tests", "suites", "failed_attempts")),
+    ("criteria", ("criteria", "criterion_texts")),
     ("tool calls", ("tool_calls",)),
     ("replies of judges", ("judge_replies", "run_replies")),
 )
@@ -230,6 +231,8 @@ _NAMED = (
     ("baselines", "execution", "executions"),
     ("baselines", "run", "runs"),
     ("quarantines", "test", "tests"),
+    ("criterion_texts", "test", "tests"),
+    ("criterion_texts", "criterion", "criteria"),
 )
 
 

@@ -24,7 +24,7 @@ from agenteval_tui.analysis.trend_bins import (
     window_ms,
     window_words,
 )
-from agenteval_tui.analysis.trend_extras import extras
+from agenteval_tui.analysis.trend_extras import criterion_labels, extras
 from agenteval_tui.analysis.trend_filter import executions_at, filtered
 from agenteval_tui.analysis.trend_json import to_csv, to_json
 from agenteval_tui.analysis.trends import MEASURES, Wanted, groups_of, trend
@@ -198,17 +198,23 @@ def test_an_empty_history_has_no_trend(tmp_path: Path) -> None:
 
 def test_scores_and_causes(store: Store) -> None:
     found = extras(store, ALL)
-    assert [one.criterion for one in found.scores] == ["right", "polite"]
-    right = found.scores[0]
-    assert (right.n, right.passed + right.failed, right.errors) == (267, 267, 0)
+    # The same two criteria, equal in content, in three tests of two suites: a line each.
+    assert {(one.suite, one.test_id, one.criterion): one.n for one in found.scores} == {
+        (suite, test, criterion): n
+        for suite, test, n in (("Shop", "orders", 90), ("Shop", "refunds", 90), ("Help desk", "greeting", 87))
+        for criterion in ("polite", "right")
+    }
+    right = next(one for one in found.scores if (one.test_id, one.criterion) == ("refunds", "right"))
+    assert (right.n, right.passed, right.failed, right.errors) == (90, 60, 30, 0)
     assert right.tenths[2] == right.failed
     assert right.tenths[9] == right.passed
-    assert right.mean == pytest.approx((right.passed + 0.25 * right.failed) / 267)
+    assert "refunds / right" in criterion_labels(found.scores)
+    assert right.mean == pytest.approx((right.passed + 0.25 * right.failed) / 90)
     runs = {one.title: (one.runs, one.tests) for one in found.causes}
     assert runs["agent: timeout"] == (3, 1)
     ((title, (failed, tests)),) = [item for item in runs.items() if item[0] != "agent: timeout"]
     assert title.startswith("right: ")
-    assert (failed, tests) == (right.failed, 2)
+    assert (failed, tests) == (sum(one.failed for one in found.scores), 2)
     assert store.run(found.causes[0].last).status == "failed"
 
 

@@ -113,3 +113,59 @@ def test_validate_says_that_names_do_not_tell_criteria_apart(
     checked = cli("validate", suite(tmp_path, [(one, MATCH) for one in names]))
     assert checked.code == 0
     assert (said in checked.out) if said else ("same-name" not in checked.out)
+
+
+# Versions
+
+
+WRITTEN = '\'{"metrics": [{"type": "TextMatch", "contains_ignore_case": "order"}]}\''
+OTHERS = WRITTEN[:-1] + " // own words'"
+STRICT = WRITTEN.replace("order", "nothing")
+
+
+def test_a_version_is_restored_as_its_criterion_was_written(cli: Any, tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    for folder in (first, second):
+        folder.mkdir()
+    cli("run", suite(first, [("about it", OTHERS), ("again", WRITTEN)], test="theirs"))
+    plain = suite(second, [("about it", WRITTEN)], test="mine")
+    before = plain.read_bytes()
+    cli("run", plain)
+    suite(second, [("about it", STRICT)], test="mine")
+    cli("run", plain)
+    told = json.loads(cli("criterion", "mine/about it", "--json").out)
+    assert [one["runs"] for one in told["versions"]] == [1, 1]
+    assert not any("own words" in one["text"] for one in told["versions"])
+    old = told["versions"][1]["hash"]
+    assert "own words" in cli("criterion", "theirs/about it", "--json").out
+    assert cli("criterion", "mine/about it", "--restore", old).code == 0
+    assert plain.read_bytes() == before
+    # Within one test, too: the same content, written otherwise.
+    told = json.loads(cli("criterion", "theirs/again", "--json").out)
+    assert "own words" not in told["versions"][0]["text"]
+
+
+def test_a_criterion_that_was_renamed_says_so_and_mixes_nothing(cli: Any, tmp_path: Path) -> None:
+    path = suite(tmp_path, [("tone", MATCH), ("facts", MATCH)])
+    cli("run", path)
+    suite(tmp_path, [("facts", MATCH), ("voice", MATCH)])  # reordered, and one renamed
+    cli("run", path)
+    told = {name: json.loads(cli("criterion", f"order/{name}", "--json").out) for name in ("facts", "voice", "tone")}
+    assert [(len(one["versions"]), one["versions"][0]["runs"]) for one in told.values()] == [(1, 2), (1, 1), (1, 1)]
+    assert {name: one["was_named"] for name, one in told.items()} == {"facts": "", "voice": "tone", "tone": ""}
+    assert "renamed: it was tone before" in cli("criterion", "order/voice").out
+    lines = json.loads(cli("trends", "--json").out)["criteria"]
+    assert {one["criterion"]: one["n"] for one in lines} == {"facts": 2, "voice": 1, "tone": 1}
+
+
+def test_trends_have_a_line_for_each_criterion(cli: Any, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        cli("run", suite(folder, [("same", MATCH), ("same", MATCH), ("other", MATCH)]), "--repeat", 2)
+    told = json.loads(cli("trends", "--json").out)["criteria"]
+    assert sorted((Path(one["file"]).parent.name, one["criterion"], one["n"]) for one in told) == [
+        (place, name, 2) for place in ("one", "two") for name in ("other", "same", "same (2)")
+    ]
+    shown = cli("trends").out
+    assert "order / same (2) (" in shown, "two suites of one name: their files tell them apart"

@@ -65,9 +65,9 @@ def show_versions(
                 return
 
             def write() -> LoadedSuite:
-                from agenteval_tui.analysis.criterion_versions import load, restore, stored_spec
+                from agenteval_tui.analysis.criterion_versions import load, own_spec, restore
 
-                return restore(load(suite_key), test, criterion, stored_spec(store, chosen))
+                return restore(load(suite_key), test, criterion, own_spec(store, suite_key, test, criterion, chosen))
 
             screen.ask(write, restored, group="restore")
 
@@ -130,6 +130,8 @@ class VersionsScreen(Sheet[str]):
         found = self._found
         name = f"{one_line(found.test_id, 60)} / {one_line(found.criterion, 80)}"
         number = count(len(found.versions), "version")
+        if found.was_named:
+            number += f", renamed: it was {one_line(found.was_named, 40)} before"
         said = "" if found.current in {one.hash for one in found.versions} else _missing(found)
         lines = [fit(((name, "bold"), (f"   {number}", "dim")), width)]
         return [*lines, *(paragraph(said, width, "dim") if said else ()), ()]
