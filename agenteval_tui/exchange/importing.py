@@ -17,7 +17,9 @@ from agenteval_tui.exchange.detect import Format, detect, format_named
 from agenteval_tui.exchange.finite import finite
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
+from agenteval_tui.exchange.unread import Unread
 from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.history.operations import AlreadyImportedError
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.text.identity import new_id, now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
 """How files end that may be in a known format."""
 MOST_FILES = 10_000  # of a folder
+MOST_NOTES = 40
 NO_VERDICT = "skipped"
 """The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
 
@@ -57,10 +60,14 @@ class ImportReport:
 
     def left_out(self) -> Iterator[str]:
         """What was left out, a line each: `2, the first in line 7: not valid JSON`."""
-        for reason, count in self.skipped:
-            place = self.places.get(reason, "")
-            place = f", {place}" if place and count == 1 else f", the first: {place}" if place else ""
-            yield f"{count:,}{place}: {reason}"
+        yield from _left_out(self.skipped, self.places)
+
+
+def _left_out(skipped: Iterable[tuple[str, int]], places: Mapping[str, str]) -> Iterator[str]:
+    for reason, count in skipped:
+        place = places.get(reason, "")
+        place = f", {place}" if place and count == 1 else f", the first: {place}" if place else ""
+        yield f"{count:,}{place}: {reason}"
 
 
 def files_of(folder: Path) -> Iterator[Path]:
@@ -185,16 +192,24 @@ def _import(
         for unfinished in store.unfinished_imports(digest):
             # Its process was killed half-way: what it left is of no use beside the whole.
             store.delete_execution(unfinished).result()
-        read = added = store.import_runs(
-            record, chain([first], runs), digest=_key(known.name, digest), path=str(path), on_progress=progress
-        )
+        try:
+            read = added = store.import_runs(
+                record,
+                chain([first], runs),
+                digest=_key(known.name, digest),
+                path=str(path),
+                notes=tally.lines,
+                on_progress=progress,
+            )
+        except AlreadyImportedError as quicker:
+            return _already(store, quicker.execution_id, known.name)
     return ImportReport(
         execution_id="" if dry_run else record.id,
         format=known.name,
         read=read + sum(tally.skipped.values()),
         added=added,
         skipped=tuple(tally.skipped.most_common()),
-        notes=tuple(tally.notes),
+        notes=tally.notes,
         cut_off=tally.cut_off,
         places=tally.places,
     )
@@ -260,21 +275,52 @@ class _Tally:
     def __init__(self) -> None:
         self.skipped: Counter[str] = Counter()
         self.places: dict[str, str] = {}
-        self.notes: list[str] = []
         self.cut_off = False
+        self._noted: Counter[str] = Counter()
+        self._noted_at: dict[str, str] = {}
+        self._unread = Unread()
 
     def over(self, found: Iterable[Recording | Skipped]) -> Iterator[Recording]:
+        number = 0
         for one in found:
             if isinstance(one, Recording):
+                number += 1
+                for note in one.notes:
+                    self._note(note, f"run {number} ({one.test_name or one.test_id})")
+                self._unread.look(one)
                 yield one
+                continue
+            if one.fields:
+                self._unread.passed_over(one.fields)
                 continue
             self.cut_off = self.cut_off or one.cut_off
             place = one.place or (f"line {one.line}" if one.line else "")
             if one.counts:
                 self.skipped[one.reason] += 1
                 self.places.setdefault(one.reason, place)
-            elif len(self.notes) < 20:
-                self.notes.append(f"{place}: {one.reason}" if place else one.reason)
+            else:
+                self._note(one.reason, place)
+
+    def _note(self, note: str, place: str) -> None:
+        self._noted[note] += 1
+        self._noted_at.setdefault(note, place)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of the file, each reason once, with its first place; then the fields that nobody read."""
+        found = []
+        for note, count in self._noted.items():
+            place = self._noted_at[note]
+            said = f"{place}: {note}" if place else note
+            found.append(f"{said} (and {count - 1:,} more like it)" if count > 1 else said)
+        if len(found) > MOST_NOTES:
+            found[MOST_NOTES:] = [f"and {len(found) - MOST_NOTES:,} more notes like these"]
+        return (*found, *self._unread.notes())
+
+    def lines(self) -> tuple[str, ...]:
+        """What was left out, and the notes, as they are kept with the execution."""
+        left_out = _left_out(self.skipped.most_common(), self.places)
+        return (*(f"left out {one}" for one in left_out), *self.notes)
 
     def words(self) -> str:
         return "; ".join(

@@ -18,6 +18,8 @@ class Recording:
     `test_id` and `repetition` (from 1) say what was repeated; None: count the runs of the test. `results` are the
     foreign verdicts, kept as criterion results; none: the run has no verdict yet. `variation`: which of several agents
     or configurations did the same test. `started_ms`: when it began, milliseconds since 1970, where the file says so.
+    `notes`: what of it could not be read, a sentence each. `source`: (field, value) of what it was made of; texts of it
+    that are nowhere in the run are said (`unread`).
     """
 
     test_id: str
@@ -30,13 +32,16 @@ class Recording:
     results: tuple[CriterionResult, ...] = ()
     variation: str = ""
     started_ms: float | None = None
+    notes: tuple[str, ...] = ()
+    source: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A value of the file that was not taken, and why. `cut_off`: the file ends in the middle of it.
 
-    `place` says where in words; "": at `line`, where that is known (from 1).
+    `place` says where in words; "": at `line`, where that is known (from 1). `fields`: nothing but fields that nobody
+    looked at while the file was read, and how often each was there.
     """
 
     reason: str
@@ -44,6 +49,7 @@ class Skipped:
     cut_off: bool = False
     counts: bool = True  # False: a note on the file, not a value that was left out
     place: str = ""
+    fields: Mapping[str, int] = field(default_factory=dict)  # what was passed over; the rest is then without meaning
 
 
 def first_user_text(transcript: Transcript) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from agenteval_tui.history import baselines
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.history import baselines, queries
+from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.outcomes import TOTAL_OF, End, Started, end_runs, start_runs, withdraw
 from agenteval_tui.history.replies import forget_runs
@@ -86,20 +86,45 @@ class EndExecution:
             connection.execute(f"UPDATE runs SET status = 'queued' WHERE {left}", (execution,))
 
 
+class AlreadyImportedError(HistoryError):
+    """A file with this digest is in the history already, as `execution_id`: another import of it was quicker."""
+
+    def __init__(self, execution_id: str) -> None:
+        super().__init__(f"this file was imported before, as execution {execution_id}")
+        self.execution_id = execution_id
+
+
 @dataclass(slots=True)
-class Imported:
-    """A file was imported: by its digest, so that it is not imported twice."""
+class EndImport:
+    """An import has come to its end: the execution and the digest of its file stand in the history together.
+
+    `digest`: "" when the file is not to be known again. `notes`: what is to be known of the import, a sentence each.
+    """
 
     patient: ClassVar[bool] = False
     digest: str
     execution_id: str
     path: str
+    notes: tuple[str, ...] = ()
 
     def prepare(self) -> None:
         """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
-        """Remember it; a new import of the same file replaces the old one's note."""
+        """End the execution. Raises `AlreadyImportedError`, under the lock, when another import of the file has ended:
+        of two at the same time one comes in."""
+        if self.digest:
+            before = queries.imported(connection, self.digest)
+            if before is not None and before != self.execution_id:
+                raise AlreadyImportedError(before)
+        EndExecution(self.execution_id, "finished").apply(connection, totals)
+        if self.notes:
+            connection.execute(
+                "UPDATE executions SET options = json_set(options, '$.notes', json(?)) WHERE uid = ?",
+                (json_text([clean(note) for note in self.notes]), self.execution_id),
+            )
+        if not self.digest:
+            return
         connection.execute(
             "INSERT INTO imports (digest, execution, path, at_ms)"
             " SELECT ?, id, ?, ? FROM executions WHERE uid = ?"

@@ -184,10 +184,6 @@ class Store:
         has not ended is queued, and can be resumed)."""
         return self._submit(operations.EndExecution(execution_id, status, message))
 
-    def record_import(self, digest: str, execution_id: str, path: str) -> Future[None]:
-        """Remember that a file with this digest became this execution."""
-        return self._submit(operations.Imported(digest, execution_id, path))
-
     def delete_execution(self, execution_id: str) -> Future[int]:
         """Delete an execution with its runs, and the transcripts that no other run has. Gives the number of runs."""
         return self._submit(operations.DeleteExecution(execution_id))
@@ -199,11 +195,14 @@ class Store:
         *,
         digest: str = "",
         path: str = "",
+        notes: Callable[[], Sequence[str]] = tuple,
         on_progress: Callable[[int], None] | None = None,
     ) -> int:
         """Store a whole execution that happened elsewhere; blocks. Returns the number of runs.
 
         `runs` is read as a stream. If it raises, or a run can't be stored, what was written of it is deleted again.
+        `notes` is asked at the end for what is to be known of the import; it is kept with the execution. Raises
+        `AlreadyImportedError` when a file with this digest came in meanwhile: then nothing is added.
         """
         waiting: list[Future[None]] = [self.begin_execution(record, ())]
         done = 0
@@ -219,11 +218,9 @@ class Store:
                 done += len(chunk)
                 if on_progress is not None:
                     on_progress(done)
-            waiting.append(self.end_execution(record.id, "finished"))
-            if digest:
-                waiting.append(self.record_import(digest, record.id, path))
             for future in waiting:
                 future.result()
+            self._submit(operations.EndImport(digest, record.id, path, tuple(notes()))).result()
         except BaseException:
             self.delete_execution(record.id).result()
             raise

@@ -1,0 +1,181 @@
+"""Which texts of a foreign file are in none of the runs that were made of it.
+
+An importer knows the fields that it reads. What other fields say would be lost in silence, so each run is compared with
+the value that it was made of: a text that is nowhere in the run is counted under its field, and the import says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agenteval_tui.exchange.foreign_usage import moment_ms
+from agenteval_tui.exchange.recorded import Recording
+from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.transcripts.codec import to_json
+
+MOST_FIELDS = 60
+"""Fields that are named in one note. Where there are more, those of one object are named together: `info.*`."""
+SHORTENED = 200
+"""A text whose first so many characters are in the run was shortened; else it was left out."""
+
+# What gives a file its structure says nothing on its own. A value with a space in it is no such word, id or moment.
+_KINDS = frozenset({
+    "role", "type", "kind", "part_kind", "message_kind", "object", "event", "run_type", "requestor", "lc",
+    "source.type",
+})  # fmt: skip
+_IDS = re.compile(r"(^|[_.\- ])(id|ids|uid|uuid|guid|hash|sha|digest|signature|fingerprint|checksum|etag)$|[a-z]Ids?$")
+_TIMES = re.compile(
+    r"time|date|stamp|created|started|ended|completed|finished|updated|modified|processed|(_at|At|_on|On)$",
+    re.IGNORECASE,
+)
+_SEALED = frozenset({"signature", "encrypted_content", "thought_signature", "thoughtSignature", "redacted_data"})
+_WORD = re.compile(r"[\w.:/$\-]{1,60}")
+_DEEPEST = 200
+
+
+class Unread:
+    """Counts, over the runs of a file, the fields whose text is in none of them."""
+
+    def __init__(self) -> None:
+        self._left_out: Counter[str] = Counter()
+        self._shortened: Counter[str] = Counter()
+
+    def look(self, recording: Recording) -> None:
+        """Compare a run with what it was made of (`Recording.source`)."""
+        if not recording.source:
+            return
+        kept = _Kept(recording)
+        for field, value in recording.source:
+            for path, text in texts_of(value, field):
+                if kept.has(text):
+                    continue
+                if len(text) > SHORTENED and kept.has(text[:SHORTENED]):
+                    self._shortened[path] += 1
+                else:
+                    self._left_out[path] += 1
+
+    def passed_over(self, fields: Mapping[str, int]) -> None:
+        """Fields that nobody looked at while the file was read."""
+        self._left_out.update(fields)
+
+    def notes(self) -> Iterator[str]:
+        """A sentence on what was left out, and one on what was shortened."""
+        for found, said in ((self._left_out, "not kept"), (self._shortened, "shortened")):
+            if found:
+                yield f"{said}: " + ", ".join(
+                    f"`{field}`" + (f" ({count:,} times)" if count > 1 else "") for field, count in _named(found)
+                )
+
+
+def texts_of(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
+    """(field, text) of each text in a JSON value that says something: no kinds, ids and moments.
+
+    The field is a path: `messages[].content`; a list's items have one.
+    """
+    waiting: list[tuple[str, str, Any, int]] = [(field, field.rpartition(".")[2], value, 0)]
+    while waiting:
+        path, key, one, depth = waiting.pop()
+        if isinstance(one, str):
+            if one and not one.isspace() and not _is_structure(key, one):
+                yield path, one
+        elif depth > _DEEPEST:
+            continue
+        elif isinstance(one, Mapping):
+            for inner, item in one.items():
+                if item is not None and not isinstance(item, bool | int | float):
+                    waiting.append((f"{path}.{inner}" if path else str(inner), str(inner), item, depth + 1))
+        elif isinstance(one, list | tuple):
+            waiting.extend((f"{path}[]", key, item, depth + 1) for item in one)
+
+
+def says_something(value: Any) -> bool:
+    """Whether there is a text in a JSON value that says something."""
+    return next(texts_of(value), None) is not None
+
+
+def _is_structure(key: str, text: str) -> bool:
+    if key in _SEALED:
+        return " " not in text
+    if key in _KINDS:
+        return _WORD.fullmatch(text) is not None
+    if _IDS.search(key) is not None:
+        return len(text) <= 200 and not any(char.isspace() for char in text)
+    return _TIMES.search(key) is not None and len(text) < 40 and moment_ms(text) is not None
+
+
+class _Kept:
+    """The texts of a run, for asking whether one is among them."""
+
+    def __init__(self, recording: Recording) -> None:
+        transcript = to_json(recording.transcript)
+        transcript.pop("version")
+        self._whole: set[str] = set()
+        about = (recording.test_id, recording.test_name, recording.prompt, recording.agent, recording.variation)
+        results = [result_to_json(one) for one in recording.results]
+        for one in (about, recording.variables, transcript, results):
+            self._add(one)
+        self._joined: str | None = None
+
+    def _add(self, value: Any) -> None:
+        waiting = [value]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, str):
+                self._whole.add(one)
+            elif isinstance(one, Mapping):
+                self._whole.update(map(str, one))
+                waiting.extend(one.values())
+            elif isinstance(one, list | tuple):
+                waiting.extend(one)
+
+    def has(self, text: str) -> bool:
+        """Whether the run says this: as a text, in one, or (a text that is JSON) part by part."""
+        if text in self._whole:
+            return True
+        if self._joined is None:
+            self._joined = "\n\0".join(self._whole)
+        stripped = text.strip()
+        if stripped in self._joined or _escaped(stripped) in self._joined:
+            return True
+        if _escaped(_escaped(stripped)) in self._joined or _escaped(stripped, ascii_only=True) in self._joined:
+            return True
+        inner = _json_in(stripped)
+        return inner is not None and all(self.has(part) for _, part in texts_of(inner))
+
+
+def _escaped(text: str, *, ascii_only: bool = False) -> str:
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
+def _json_in(text: str) -> Any:
+    """The object or list that a text is; None when it is none."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict | list) else None
+
+
+def _named(found: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The fields in order; of an object with the most of them `object.*` while there are too many."""
+    fields = Counter(found)
+    while len(fields) > MOST_FIELDS:
+        parents: Counter[str] = Counter()
+        for one in fields:
+            parents[one.removesuffix(".*").rpartition(".")[0]] += 1
+        parent, several = max(parents.items(), key=lambda item: (item[1], len(item[0])))
+        if several < 2 or not parent:
+            break
+        inner = [one for one in fields if one == parent or one.startswith((f"{parent}.", f"{parent}["))]
+        fields[f"{parent}.*"] = sum(fields.pop(one) for one in inner)
+    shown = sorted(fields.items())
+    if len(shown) > MOST_FIELDS:
+        rest = shown[MOST_FIELDS:]
+        shown = [*shown[:MOST_FIELDS], (f"… and {len(rest):,} more fields", sum(count for _, count in rest))]
+    return shown
