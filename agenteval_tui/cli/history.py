@@ -80,6 +80,7 @@ def _execution_data(row: Any) -> dict[str, Any]:
         "kind": row.kind,
         "status": row.status,
         "message": row.message,
+        "notes": list(row.notes),
         "started": iso(row.started_ms),
         "finished": iso(row.finished_ms),
         "suites": row.suites,
@@ -133,6 +134,7 @@ def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, 
         (took, "dim"),
         (status, "warn"),
         (f"  {IN_FUTURE}" * future, "warn"),
+        (f"  {plural(len(one['notes']), 'note')}" if one["notes"] else "", "dim"),
     )
 
 

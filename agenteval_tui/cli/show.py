@@ -76,6 +76,8 @@ def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json:
         out.line((f"{IN_FUTURE}: the clock of the machine that ran it was wrong, or this one is", "warn"))
     if execution.message:
         out.line((execution.message, "warn"))
+    for note in execution.notes:
+        out.line(("note ", "warn"), note)
     runs = store.runs_of_execution(execution.id)
     for row in runs:
         name = row.test_id + (f" [{row.variation}]" if row.variation else "")

@@ -45,6 +45,7 @@ class _Session:
     turns: dict[str, float] = field(default_factory=dict)  # when a model's turn that has not ended began, by its id
     steps: list[Step] = field(default_factory=list)
     used: dict[str, list[float]] = field(default_factory=dict)  # when a tool was called, and when it answered
+    source: list[tuple[str, Any]] = field(default_factory=list)
 
 
 def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
@@ -60,8 +61,11 @@ def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
             if name == _CREATED:
                 yield from _run(session)
                 session = _created(one.value)
-            elif name == _STREAMED:
-                _take(session, one.value)
+                session.source.append(("create", one.value))
+            else:
+                if name == _STREAMED:
+                    _take(session, one.value)
+                session.source.append((name.removeprefix(_CALLS) if isinstance(name, str) else "", one.value))
     yield from _run(session)
 
 
@@ -153,4 +157,5 @@ def _run(session: _Session) -> Iterator[Recording | Skipped]:
         prompt=first_user_text(transcript),
         agent=session.agent or session.model,
         started_ms=session.began,
+        source=tuple(session.source),
     )

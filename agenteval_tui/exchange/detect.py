@@ -22,7 +22,7 @@ from agenteval_tui.exchange import (
     tau_bench,
 )
 from agenteval_tui.exchange.foreign_tests import FoundTests
-from agenteval_tui.exchange.head import Head, look
+from agenteval_tui.exchange.head import LOOKED_AT, LOOKED_AT_MOST, Head, look
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.text.problems import AgentevalError
@@ -122,6 +122,15 @@ def format_named(name: str) -> Format:
 def detect(source: Source) -> Format:
     """The file's format. Raises `AgentevalError` that says what was looked for and what was found instead."""
     head = look(source)
+    found = _of_head(head)
+    if found is None and source.size > LOOKED_AT:
+        found = _of_head(look(source, LOOKED_AT_MOST))
+    if found is None:
+        raise AgentevalError(_told(head), where=str(source.path), mend=_looked_for())
+    return found
+
+
+def _of_head(head: Head) -> Format | None:
     if head.zip:
         return FORMATS[inspect_log.NAME]
     for candidate in FORMATS.values():
@@ -130,7 +139,7 @@ def detect(source: Source) -> Format:
     for candidate in FORMATS.values():
         if candidate.yaml is not None and candidate.yaml(head.yaml):
             return candidate
-    raise AgentevalError(_told(head), where=str(source.path), mend=_looked_for())
+    return None
 
 
 def _told(head: Head) -> str:

@@ -12,6 +12,8 @@ from agenteval_tui.exchange.source import Source
 
 LOOKED_AT = 8_000_000
 """Bytes of a file that are looked at to tell its format."""
+LOOKED_AT_MOST = 256_000_000
+"""Bytes that are looked at when that was not enough: something large stands before what tells the format."""
 
 _VALUES = 8
 _TRIED = 20  # broken values at the start of a file that do not yet make it unreadable
@@ -34,15 +36,15 @@ class Head:
     broken: Broken | None = None
 
 
-def look(source: Source) -> Head:
-    """The head of a file. Nothing in it is an error."""
+def look(source: Source, most: int = LOOKED_AT) -> Head:
+    """The head of a file, of which at most `most` bytes are looked at. Nothing in it is an error."""
     with source.open() as file:
         begin = file.read(_YAML_HEAD)
     if begin.startswith(b"PK\x03\x04") or begin.startswith(b"PK\x05\x06"):
         return Head(zip=True)
     values: list[Any] = []
     try:
-        _gather(JsonReader(_Bounded(source.open())), values)  # type: ignore[arg-type]
+        _gather(JsonReader(_Bounded(source.open(), most)), values)  # type: ignore[arg-type]
     except Unreadable:
         pass
     if values:
@@ -50,7 +52,7 @@ def look(source: Source) -> Head:
     text = begin.decode(wide_encoding(begin) or "utf-8-sig", "replace")
     keys = frozenset(found.group(2) for found in _YAML_KEY.finditer(text)) if not text.lstrip().startswith("{") else ()
     broken: Broken | None = None
-    for number, one in enumerate(read_values(_Bounded(source.open()))):  # type: ignore[arg-type]
+    for number, one in enumerate(read_values(_Bounded(source.open(), LOOKED_AT))):  # type: ignore[arg-type]
         if isinstance(one, Item):
             return Head(values=(one.value,), yaml=frozenset(keys))
         broken = broken or one
@@ -91,11 +93,11 @@ def _outline(reader: JsonReader, values: list[Any]) -> None:
 
 
 class _Bounded:
-    """The first `LOOKED_AT` bytes of a file."""
+    """The first `most` bytes of a file."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], most: int) -> None:
         self._file = file
-        self._left = LOOKED_AT
+        self._left = most
 
     def read(self, size: int) -> bytes:
         data = self._file.read(min(size, self._left))

@@ -243,9 +243,12 @@ def _runs(
 
 
 def _kept(one: Recording) -> Recording:
-    """The recording as it may be stored: foreign JSON has numbers and depths that nothing else takes."""
-    calls = tuple([replace(call, arguments=finite(call.arguments)) for call in one.transcript.tool_calls])
-    return replace(one, variables=finite(one.variables), transcript=replace(one.transcript, tool_calls=calls))
+    """The recording as it may be stored: foreign JSON has numbers and depths that nothing else takes. What could not be
+    read of it stands behind its log, where every screen shows it."""
+    transcript = one.transcript
+    calls = tuple([replace(call, arguments=finite(call.arguments)) for call in transcript.tool_calls])
+    log = "\n".join(line for line in (transcript.log, *(f"import: {note}" for note in one.notes)) if line)
+    return replace(one, variables=finite(one.variables), transcript=replace(transcript, tool_calls=calls, log=log))
 
 
 def _ended(run_id: str, one: Recording) -> RunEnded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import IO, Any
@@ -13,6 +14,7 @@ from agenteval_tui.exchange.json_stream import Unreadable
 from agenteval_tui.exchange.message_dialects import plain_text
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
+from agenteval_tui.exchange.unread import said_of, texts_of
 from agenteval_tui.text.problems import AgentevalError
 
 NAME = "inspect"
@@ -20,7 +22,10 @@ LOOKS_LIKE = "an Inspect log: `.eval` (a ZIP), or JSON with `version`, `eval` an
 KNOWN = 3
 """The newest version of the format that is known. A newer one is read all the same, and said."""
 
+LARGEST_HEADER = 16_000_000
 _SAMPLES = "samples/"
+_HEADER_READ = ("eval.model", "eval.scorers[].name", "eval.created", "eval.dataset.sample_ids[]")
+_READ = (_SAMPLES, "header.json", "_journal/", "summaries.json")  # summaries say again what samples say
 
 
 def fits(value: Any) -> bool:
@@ -32,10 +37,8 @@ def fits(value: Any) -> bool:
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
     """The samples of a log; before them notes on the log as a whole."""
     with source.open() as file:
-        if file.read(2) == b"PK":
-            yield from _packed(file)
-            return
-    yield from _plain(source)
+        packed = file.read(2) == b"PK"
+        yield from _packed(file) if packed else _plain(source)
 
 
 # JSON
@@ -57,6 +60,7 @@ def _plain(source: Source) -> Iterator[Recording | Skipped]:
                 yield from _sample_at(reader, header, index, last)
     except Unreadable as error:
         yield Skipped(f"from here on the log can't be read: {error.reason}", reader.line, error.cut_off)
+    yield from said_of(reader)
     if reader.replaced:
         yield Skipped("bytes that are not UTF-8 were replaced by \ufffd", counts=False, place="the log")
 
@@ -72,7 +76,7 @@ def _outline(source: Source) -> tuple[dict[str, Any], set[int]]:
                 for index in reader.elements():
                     last[sample_identity(reader)] = index
             elif key in ("version", "status", "eval", "error"):
-                header[key] = reader.value()
+                header[key] = reader.bounded(LARGEST_HEADER)
     except Unreadable:
         last[("", -1)] = -1  # said when it is read again
     return header, set(last.values())
@@ -87,9 +91,13 @@ def _sample_at(
         reader.skip()
         return
     try:
-        yield read_sample(reader, _evaluation(header))
+        found, remarks = read_sample(reader, _evaluation(header))
     except AgentevalError as error:
         yield Skipped(error.what, line)
+        return
+    yield found
+    for remark in remarks:
+        yield Skipped(remark, counts=False, place=f"line {line}")
 
 
 # ZIP
@@ -102,7 +110,7 @@ def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
         yield Skipped(error.reason, cut_off=error.cut_off, place="the file")
         return
     samples = [one for name, one in archive.members.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
-    header, problem = _header(archive)
+    header, problem, passed_over = _header(archive)
     if not samples and "eval" not in header:
         raise AgentevalError(
             "this ZIP archive is no Inspect log: it has neither a header nor samples", mend="name the `.eval` file"
@@ -117,14 +125,19 @@ def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
             place="the log",
         )  # fmt: skip
     yield from _said(header)
+    yield from passed_over
     if not samples:
         yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
     for member in sorted(samples, key=_order(header)):
-        yield _member_sample(member, header)
+        yield from _member_sample(member, header)
+    others = [name for name in archive.members if not name.startswith(_READ) and not name.endswith("/")]
+    if others:
+        yield Skipped("", counts=False, fields=dict.fromkeys(others, 1))
 
 
-def _header(archive: Archive) -> tuple[dict[str, Any], str]:
-    """The log's header, and what is to be said when it had none: Inspect writes it when the evaluation ends."""
+def _header(archive: Archive) -> tuple[dict[str, Any], str, tuple[Skipped, ...]]:
+    """The log's header, and what is to be said when it had none: Inspect writes it when the evaluation ends. Then what
+    of it was passed over."""
     for name in ("header.json", "_journal/start.json"):
         member = archive.members.get(name)
         if member is None:
@@ -135,28 +148,37 @@ def _header(archive: Archive) -> tuple[dict[str, Any], str]:
                 reader = JsonReader(stream)
                 for key in reader.members():
                     if key in ("version", "status", "eval", "error"):
-                        found[key] = reader.value()
+                        found[key] = reader.bounded(LARGEST_HEADER)
         except (Unreadable, DamagedMember):
             continue
         if "eval" in found:
             ended = name == "header.json"
-            return found, "" if ended else "the log has no header: the evaluation did not come to its end"
-    return {}, "nothing says which evaluation this was: its header can't be read"
+            said = "" if ended else "the log has no header: the evaluation did not come to its end"
+            return found, said, tuple(said_of(reader, place=name))
+    return {}, "nothing says which evaluation this was: its header can't be read", ()
 
 
-def _member_sample(member: Member, header: Mapping[str, Any]) -> Recording | Skipped:
+def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Recording | Skipped]:
     try:
         with member.open() as stream:
             reader = JsonReader(stream)
             if reader.kind() != "object":
-                return Skipped("no sample: it is no JSON object", place=member.name)
-            return read_sample(reader, _evaluation(header))
+                yield Skipped("no sample: it is no JSON object", place=member.name)
+                return
+            found, remarks = read_sample(reader, _evaluation(header))
     except Unreadable as error:
-        return Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
+        yield Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
+        return
     except DamagedMember as error:
-        return Skipped(f"a sample can't be unpacked: {error.reason}", cut_off=error.cut_off, place=member.name)
+        yield Skipped(f"a sample can't be unpacked: {error.reason}", cut_off=error.cut_off, place=member.name)
+        return
     except AgentevalError as error:
-        return Skipped(error.what, place=member.name)
+        yield Skipped(error.what, place=member.name)
+        return
+    yield found
+    for remark in remarks:
+        yield Skipped(remark, counts=False, place=member.name)
+    yield from said_of(reader, "samples[].", member.name)
 
 
 def _order(header: Mapping[str, Any]) -> Any:
@@ -193,3 +215,11 @@ def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
         yield replace(note, reason=f"the evaluation ended with an error: {said}")
     elif status in ("started", "cancelled"):
         yield replace(note, reason=f"the evaluation was {'cancelled' if status == 'cancelled' else 'not finished'}")
+    yield from _told(header)
+
+
+def _told(header: Mapping[str, Any]) -> Iterator[Skipped]:
+    """What the header says of the evaluation: its model and scorers are in the runs, the rest is not."""
+    fields = Counter(field for field, _ in texts_of(_evaluation(header), "eval") if field not in _HEADER_READ)
+    if fields:
+        yield Skipped("", counts=False, fields=fields)

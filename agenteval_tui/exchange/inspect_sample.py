@@ -7,7 +7,8 @@ what is kept of it, the messages.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +25,11 @@ ATTACHED = 32_000_000
 """Characters of attachments that are kept when they stand before the messages that use them."""
 
 _LARGEST_METADATA = 20_000
+_LONGEST_ERROR = 20_000
+_LARGEST_FIELD = 16_000_000
+_OF_EVENTS = frozenset({
+    "event", "timestamp", "completed", "working_time", "error", "failed", "function", "model", "id",
+})  # fmt: skip
 _WHOLE = frozenset({
     "id", "epoch", "input", "choices", "target", "scores", "score", "error", "limit", "total_time", "working_time",
     "started_at", "completed_at", "model_usage", "metadata",
@@ -54,6 +60,9 @@ class _Sample:
     output: dict[str, Any] = field(default_factory=dict)
     moments: tuple[float, float] | None = None  # of the first and the last event, milliseconds since 1970
     seen_messages: bool = False
+    kinds: Counter[str] = field(default_factory=Counter)  # of events: how many there are
+    media: Counter[str] = field(default_factory=Counter)  # images and the like, which are left out
+    unused: int = 0  # attachments that no message has
 
 
 def sample_identity(reader: JsonReader) -> tuple[str, int]:
@@ -61,25 +70,23 @@ def sample_identity(reader: JsonReader) -> tuple[str, int]:
     identity: dict[str, Any] = {}
     for key in reader.members():
         if key in ("id", "epoch"):
-            identity[key] = reader.value()
+            identity[key] = reader.bounded(_LARGEST_FIELD)
     return plain_text(identity.get("id")), as_repetition(identity.get("epoch")) or 1
 
 
-def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> Recording:
-    """The sample that begins here. `header`: the log's `eval`.
+def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recording, tuple[str, ...]]:
+    """The sample that begins here, and what of it is not kept by its nature. `header`: the log's `eval`.
 
     Raises `Unreadable` (the text can't be read) and `AgentevalError` (it is no sample).
     """
     sample = _Sample()
     for key in reader.members():
         if key in _WHOLE:
-            fits, value = reader.small()
-            if fits:
-                sample.fields[key] = value
+            sample.fields[key] = reader.bounded(_LARGEST_FIELD)
         elif key == "messages":
             sample.seen_messages = True
             for _ in reader.elements():
-                sample.messages.append(_without_media(reader.value()))
+                sample.messages.append(_without_media(reader.bounded(), sample.media))
         elif key == "output":
             _read_output(reader, sample)
         elif key == "events":
@@ -92,23 +99,32 @@ def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> Recording:
                     _read_events(reader, sample)
                 elif inner == "content":
                     _read_attachments(reader, sample)
-    return _recording(sample, header)
+    found = _recording(sample, header)
+    return found, tuple(_not_kept(sample))
+
+
+def _not_kept(sample: _Sample) -> Iterator[str]:
+    if sample.kinds:
+        yield "of `events` only names, times and failures are kept; what was said is in the messages"
+    for kind in sorted(sample.media):
+        yield f"content of the kind {kind} is not kept: [{kind}] stands in its place"
+    if sample.unused:
+        yield "`attachments` that no message uses are not kept"
 
 
 def _read_output(reader: JsonReader, sample: _Sample) -> None:
     for key in reader.members():
         if key in ("model", "choices", "completion", "error"):
-            fits, value = reader.small()
-            if fits:
-                sample.output[key] = value
+            sample.output[key] = reader.bounded(_LARGEST_FIELD)
 
 
 def _read_events(reader: JsonReader, sample: _Sample) -> None:
     for _ in reader.elements():
-        fits, event = reader.small()
-        if not fits or not isinstance(event, Mapping):
+        event = reader.picked(_OF_EVENTS)
+        if not isinstance(event, Mapping):
             continue
         kind = event.get("event")
+        sample.kinds[plain_text(kind)[:40] or "without a kind"] += 1
         started = moment_ms(event.get("timestamp"))
         ended = moment_ms(event.get("completed"))
         for moment in (started, ended):
@@ -132,10 +148,14 @@ def _read_attachments(reader: JsonReader, sample: _Sample) -> None:
     room = ATTACHED
     for key in reader.members():
         if key in wanted or not sample.seen_messages:
-            value = reader.value()
+            value = reader.bounded(ATTACHED)
             if isinstance(value, str) and (key in wanted or len(value) <= room):
                 sample.attachments[key] = value
                 room -= 0 if key in wanted else len(value)
+                continue
+        else:
+            reader.skip()
+        sample.unused += 1
 
 
 def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
@@ -159,6 +179,7 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
         variables=_variables(fields),
         results=results_of(fields.get("scores"), fields.get("score"), header),
         started_ms=_beginning(sample, fields) or moment_ms(header.get("created")),
+        source=(("samples[]", {**fields, "messages": sample.messages, "output": sample.output}),),
     )
 
 
@@ -283,18 +304,19 @@ def _variables(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _error_text(error: Any) -> str:
     said = error.get("message") if isinstance(error, Mapping) else error
-    return (plain_text(said).strip() or "the sample ended with an error")[:2000]
+    return (plain_text(said).strip() or "the sample ended with an error")[:_LONGEST_ERROR]
 
 
 def _kind(part: Any) -> str:
     return plain_text(part.get("type")) if isinstance(part, Mapping) else ""
 
 
-def _without_media(message: Any) -> Any:
+def _without_media(message: Any, left_out: Counter[str]) -> Any:
     """The message with `[image]` for an image: nothing here shows it, and it may have megabytes."""
     content = message.get("content") if isinstance(message, Mapping) else None
     if not isinstance(content, list):
         return message
+    left_out.update(_kind(one) for one in content if _kind(one) in _MEDIA)
     kept = [{"type": "text", "text": f"[{_kind(one)}]"} if _kind(one) in _MEDIA else one for one in content]
     return {**message, "content": kept}
 

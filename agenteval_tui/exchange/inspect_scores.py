@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.exchange.message_dialects import plain_text
@@ -13,8 +14,8 @@ from agenteval_tui.grading.results import CriterionResult
 SOURCE = "inspect"
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _PLACEHOLDER = "88F74D2C"  # what Inspect calls the only score of a log from before scores had names
-_PARTS = 50
-_REASON = 1000
+_PARTS = 1_000
+_REASON = 20_000
 
 
 def results_of(scores: Any, legacy: Any, header: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
@@ -35,6 +36,11 @@ def _results(name: str, value: Any, said: str) -> Iterator[CriterionResult]:
         for key, one in list(parts)[:_PARTS]:
             if not isinstance(one, Mapping | list):
                 yield from _results(f"{name}/{key}", one, said)
+            elif one:
+                inner = foreign_result(
+                    f"{name}/{key}", source=SOURCE, reason=f"Inspect gave {plain_text(one)[:_REASON]}"
+                )
+                yield replace(inner, severity="info")  # what it says of right and wrong nobody knows
         return
     score, problem = _score(value)
     if score is None:
@@ -53,7 +59,7 @@ def _score(value: Any) -> tuple[float | None, str]:
         try:
             value = float(text)
         except ValueError:
-            return None, f"Inspect gave {text[:80]!r}, which is neither right nor wrong"
+            return None, f"Inspect gave {text[:_REASON]!r}, which is neither right nor wrong"
     if isinstance(value, bool):
         return float(value), ""
     if not isinstance(value, int | float):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -35,12 +35,14 @@ class Item:
     """One value of the file. `number` counts from 1; `line` is where it begins, from 1.
 
     `container` is the number (from 1) of the top-level list whose element it is; None: it stands at the top itself.
+    `shortened`: where in it something was left out because it was too large, and what.
     """
 
     value: Any
     number: int
     line: int
     container: int | None = None
+    shortened: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +60,18 @@ class Broken:
     container: int | None = None
 
 
-def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST) -> Iterator[Item | Broken]:
+Reduce = Callable[["Text", int], tuple[Any, tuple[tuple[str, str], ...]]]
+"""Reads the value at a position without what makes it too large: (value, where what was left out)."""
+
+
+def read_values(
+    file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST, reduce: Reduce | None = None
+) -> Iterator[Item | Broken]:
     """The values of a JSON or JSON Lines file, one after another, in constant memory.
 
     A list at the top level is opened: its elements are the values. Everything else at the top level is a value.
-    A value that can't be read gives `Broken`, and reading goes on behind it where its end can be found.
+    A value that can't be read gives `Broken`, and reading goes on behind it where its end can be found. `reduce` reads
+    what is too large; without it such a value is broken.
     """
     text = Text(file, chunk)
     number = 0
@@ -70,14 +79,15 @@ def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST)
     while text.next_char():
         if text.next_char() == "[":
             container += 1
-            for found in _elements(text, number, container, largest):
+            for found in _elements(text, number, container, largest, reduce):
                 number = max(number, found.number)
                 yield found
             continue
         number += 1
         line = text.line
         try:
-            yield Item(text.value(largest), number, line)
+            value, shortened = _value(text, largest, reduce)
+            yield Item(value, number, line, None, shortened)
         except Unreadable as error:
             yield Broken(error.reason, number, line, error.cut_off)
             text.skip_to_next_top_value()
@@ -85,7 +95,16 @@ def read_values(file: IO[bytes], *, chunk: int = _CHUNK, largest: int = LARGEST)
         yield Broken("bytes that are not UTF-8 were replaced by \ufffd", number, text.line, note=True)
 
 
-def _elements(text: Text, number: int, container: int, largest: int) -> Iterator[Item | Broken]:
+def _value(text: Text, largest: int, reduce: Reduce | None) -> tuple[Any, tuple[tuple[str, str], ...]]:
+    try:
+        return text.value(largest), ()
+    except TooLarge:
+        if reduce is None:
+            raise
+    return reduce(text, largest)
+
+
+def _elements(text: Text, number: int, container: int, largest: int, reduce: Reduce | None) -> Iterator[Item | Broken]:
     text.step()
     while True:
         char = text.next_char()
@@ -101,7 +120,8 @@ def _elements(text: Text, number: int, container: int, largest: int) -> Iterator
         number += 1
         line = text.line
         try:
-            yield Item(text.value(largest), number, line, container)
+            value, shortened = _value(text, largest, reduce)
+            yield Item(value, number, line, container, shortened)
         except Unreadable as error:
             yield Broken(error.reason, number, line, error.cut_off, container=container)
             if error.cut_off or not text.skip_element():
@@ -120,6 +140,10 @@ class Unreadable(Exception):  # noqa: N818  (part of the API)
         self.cut_off = cut_off
 
 
+class TooLarge(Unreadable):
+    """A value has more characters than are read at once."""
+
+
 class Text:
     """A window of decoded text that moves over the file. `line` is that of the current position."""
 
@@ -131,11 +155,17 @@ class Text:
         self._text = ""
         self._at = 0
         self._ended = False
+        self._dropped = 0
         self.line = 1
         self.replaced = False
         self._read(self._chunk)
         if self._text.startswith("\ufeff"):
             self._at = 1
+
+    @property
+    def consumed(self) -> int:
+        """Characters before the current position."""
+        return self._dropped + self._at
 
     def next_char(self) -> str:
         """The next character that is no white space, without taking it; "" at the end of the file."""
@@ -170,23 +200,43 @@ class Text:
         self._move_to(end)
         return True, value
 
-    def skip_string(self) -> None:
-        """Move behind the string that begins here, however long it is. Raises `Unreadable`."""
+    def skip_string(self) -> int:
+        """Move behind the string that begins here, however long it is: how many characters stand in it.
+
+        Raises `Unreadable`.
+        """
         self.step()
+        length = 0
         while True:
             match = _IN_STRING.search(self._text, self._at)
             if match is None:
+                length += len(self._text) - self._at
                 self._move_to(len(self._text))
                 if not self._read(self._chunk):
                     raise Unreadable("the file ends in the middle of it", cut_off=True)
                 continue
+            length += match.end() - self._at
             self._move_to(match.end())
             if match.group() == '"':
-                return
+                return length - 1
             while self._at >= len(self._text):
                 if not self._read(self._chunk):
                     raise Unreadable("the file ends in the middle of it", cut_off=True)
+            length += 1
             self.step()
+
+    def begin_of_string(self, most: int) -> str:
+        """The first `most` characters, as they are written, of the string that begins here; nothing is taken."""
+        while len(self._text) - self._at <= most and self._read(self._chunk):
+            pass
+        raw = self._text[self._at + 1 : self._at + 1 + most]
+        for cut in range(min(7, len(raw))):  # the cut may lie in the middle of an escape
+            try:
+                text = json.loads(f'"{raw[: len(raw) - cut]}"', strict=False)
+            except ValueError:
+                continue
+            return str(text)
+        return ""
 
     def value(self, largest: int) -> Any:
         """The JSON value at the current position. Raises `Unreadable` and stays where it is."""
@@ -209,7 +259,7 @@ class Text:
                     return value
             have = len(self._text) - self._at
             if have > largest:
-                raise Unreadable(f"larger than {largest:,} characters")
+                raise TooLarge(f"larger than {largest:,} characters")
             self._read(max(self._chunk, have))  # doubling: the work stays proportional to the length
 
     def skip_element(self) -> bool:
@@ -282,6 +332,7 @@ class Text:
         while not self._ended:
             new = self._decoded(self._file.read(size))
             if new:
+                self._dropped += self._at
                 self._text = self._text[self._at :] + new
                 self._at = 0
                 return True

@@ -52,6 +52,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 if isinstance(run, Mapping) and run.get("id"):
                     kept = {key: run[key] for key in _KEPT if run.get(key) is not None}
                     kept["usage"] = _usage_of(run)
+                    kept["about"] = {key: one for key, one in run.items() if key not in _KEPT}
                     spool.put(plain_text(run.get("trace_id") or run["id"]), kept)
         for trace, parts in spool.groups():
             yield _recording(trace, _merged(parts))
@@ -99,6 +100,7 @@ def _recording(trace: str, runs: Sequence[Mapping[str, Any]]) -> Recording | Ski
         agent=transcript.model or name,
         results=_feedback(root.get("feedback_stats")),
         started_ms=moment_ms(root.get("start_time")),
+        source=tuple(("", {**run, **run.get("about", {}), "about": None, "usage": None}) for run in runs),
     )
 
 

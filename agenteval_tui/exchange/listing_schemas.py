@@ -39,6 +39,7 @@ HISTORY = array(
             "kind": {"enum": ["run", "import"]},
             "status": EXECUTION_STATUS,
             "message": TEXT,
+            "notes": {**array(TEXT), "description": "of an import: what was left out of its file"},
             "started": TIME,
             "finished": or_null(TIME),
             "suites": TEXT,

@@ -53,7 +53,7 @@ def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
             lists.add(one.container, one.value, one.line)
         elif isinstance(one, Broken):
             skipped = Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
-            if not lists.broke(one.container, skipped):
+            if (one.note and not one.cut_off) or not lists.broke(one.container, skipped):
                 yield skipped
         else:
             number += 1
@@ -104,6 +104,7 @@ class _MessageList:
 def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
     if not fits(value):
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
+    given = value
     if isinstance(value, Mapping) and "version" not in value:
         value = answered(value) or value
     about = value if isinstance(value, Mapping) else {}
@@ -127,6 +128,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         results=results,
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
         started_ms=_began(value, about),
+        source=(("", given),),
     )
 
 

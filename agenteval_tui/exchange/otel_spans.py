@@ -90,7 +90,7 @@ def _export(reader: Any) -> Iterator[dict[str, Any]]:
                         if innermost != "spans":
                             continue
                         for _ in reader.elements():
-                            span = reader.value()
+                            span = reader.bounded()
                             if isinstance(span, Mapping):
                                 yield _span(span)
 

@@ -21,6 +21,7 @@ from agenteval_tui.exchange.json_stream import Broken, Unreadable
 from agenteval_tui.exchange.message_dialects import is_message, plain_text, transcript_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id
 from agenteval_tui.exchange.source import Source
+from agenteval_tui.exchange.unread import said_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.text.problems import AgentevalError
@@ -59,16 +60,16 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 continue
             for inner in reader.members():
                 if inner == "timestamp":
-                    names.at = moment_ms(reader.value())
+                    names.at = moment_ms(reader.bounded())
                 elif inner == "prompts":
-                    fits_here, prompts = reader.small()
-                    names.learn(prompts if fits_here else None)
+                    names.learn(reader.bounded())
                 elif inner == "results":
                     for _ in reader.elements():
                         line = reader.line
-                        yield _row(reader.value(), names, line)
+                        yield _row(reader.bounded(), names, line)
     except Unreadable as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+    yield from said_of(reader)
 
 
 def tests(source: Source) -> FoundTests:
@@ -78,7 +79,7 @@ def tests(source: Source) -> FoundTests:
     try:
         for key in reader.members():
             if key == "config":
-                found = reader.value()
+                found = reader.bounded()
     except Unreadable:
         found = None
     if not isinstance(found, Mapping):
@@ -151,6 +152,7 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
         results=() if transcript.error is not None else _verdicts(row),
         variation=names.variation(row),
         started_ms=names.at,
+        source=(("results[]", row),),
     )
 
 

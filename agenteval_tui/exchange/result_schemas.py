@@ -37,6 +37,10 @@ RESULTS = record(
         "suite": TEXT,
         "status": EXECUTION_STATUS,
         "message": TEXT,
+        "notes": {
+            **array(TEXT),
+            "description": "of an import: what was left out of its file, and what else is to be known",
+        },
         "started": TIME,
         "finished": or_null(TIME),
         "summary": record(

@@ -42,6 +42,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
         "suite": execution.suites,
         "status": execution.status,
         "message": execution.message,
+        "notes": list(execution.notes),
         "started": iso(execution.started_ms),
         "finished": iso(execution.finished_ms),
         "summary": summary(execution, rows),

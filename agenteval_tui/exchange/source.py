@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from agenteval_tui.exchange.json_reader import JsonReader
+from agenteval_tui.exchange.json_reader import JsonReader, reduced
 from agenteval_tui.exchange.json_stream import Broken, Item, read_values
 from agenteval_tui.text.problems import AgentevalError
 
@@ -45,8 +45,13 @@ class Source:
         return handle
 
     def values(self) -> Iterator[Item | Broken]:
-        """The elements of the file's list, or its values one after another (JSON Lines)."""
-        return read_values(self.open())
+        """The elements of the file's list, or its values one after another (JSON Lines). What was shortened in one is a
+        note behind it."""
+        for one in read_values(self.open(), reduce=reduced):
+            yield one
+            if isinstance(one, Item):
+                for place, said in one.shortened:
+                    yield Broken(f"`{place}` was {said}", one.number, one.line, note=True, container=one.container)
 
     def reader(self) -> JsonReader:
         """The file as one large JSON document."""

@@ -18,6 +18,7 @@ from agenteval_tui.transcripts.model import RunError, Timing, Usage
 
 NAME = "tau2-bench"
 REWARD = "tau2-bench reward"
+LARGEST_TASK = 4_000_000
 LOOKS_LIKE = "tau2-bench results: an object with `simulations`"
 
 _BROKE = frozenset({"agent_error", "user_error", "infrastructure_error", "unexpected_error"})
@@ -36,18 +37,18 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     try:
         for key in reader.members():
             if key == "info":
-                fits_here, info = reader.small()
-                agent = _agent(info) if fits_here else ""
+                info = reader.bounded()
+                agent = _agent(info)
             elif key == "tasks":
                 for _ in reader.elements():
-                    fits_here, task = reader.small()
-                    if fits_here and isinstance(task, Mapping):
+                    task = reader.bounded(LARGEST_TASK)
+                    if isinstance(task, Mapping):
                         tasks[plain_text(task.get("id"))] = task
             elif key == "simulations":
                 for _ in reader.elements():
                     line = reader.line
                     try:
-                        yield _recording(reader.value(), tasks, agent)
+                        yield _recording(reader.bounded(), tasks, agent)
                     except AgentevalError as error:
                         yield Skipped(error.what, line)
     except Unreadable as error:
@@ -92,6 +93,7 @@ def _recording(value: Any, tasks: Mapping[str, Mapping[str, Any]], agent: str) -
         variables=_variables(task),
         results=() if transcript.error is not None or not _rewarded(value) else (_verdict(value["reward_info"]),),
         started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
+        source=(("simulations[]", value), ("tasks[]", task)),
     )
 
 

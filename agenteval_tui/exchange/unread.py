@@ -10,12 +10,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.foreign_usage import moment_ms
-from agenteval_tui.exchange.recorded import Recording
+from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.transcripts.codec import to_json
+
+if TYPE_CHECKING:
+    from agenteval_tui.exchange.json_reader import JsonReader
 
 MOST_FIELDS = 60
 """Fields that are named in one note. Where there are more, those of one object are named together: `info.*`."""
@@ -69,6 +72,14 @@ class Unread:
                 yield f"{said}: " + ", ".join(
                     f"`{field}`" + (f" ({count:,} times)" if count > 1 else "") for field, count in _named(found)
                 )
+
+
+def said_of(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
+    """What a reader passed over, and what it shortened; `prefix`: the field in the file at which it began to read."""
+    if reader.passed_over:
+        yield Skipped("", counts=False, fields={f"{prefix}{key}": count for key, count in reader.passed_over.items()})
+    for at, said in reader.shortened:
+        yield Skipped(f"`{prefix}{at}` was {said}", counts=False, place=place)
 
 
 def texts_of(value: Any, field: str = "") -> Iterator[tuple[str, str]]:

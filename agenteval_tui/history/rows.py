@@ -139,6 +139,12 @@ class ExecutionRow:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Of an import what was left out of its file, and what else is to be known of it, a sentence each."""
+        found = self.options.get("notes")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+    @property
     def ended(self) -> int:
         """Runs that have an outcome or were cancelled."""
         return self.passed + self.failed + self.errors + self.skipped + self.cancelled + self.needs_review

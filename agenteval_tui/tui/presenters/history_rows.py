@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.moments import IN_FUTURE, in_future
 from agenteval_tui.tui.lines import Cell, Line, fit, left, right, spread
-from agenteval_tui.tui.presenters.figures import cost, date_time, duration, percent
+from agenteval_tui.tui.presenters.figures import cost, count, date_time, duration, percent
 from agenteval_tui.tui.presenters.outcomes import UNICODE, glyph, mark, of_runs
 
 if TYPE_CHECKING:
@@ -297,8 +297,10 @@ def execution_summary(row: ExecutionRow, width: int) -> Line:
     """One line about an execution, over the list of its runs: what it was, and at the right how it ended."""
     decided = row.passed + row.failed
     start: list[Cell] = [(" ", ""), mark(stands(row)), (" ", ""), (one_line(row.title) or row.id, "bold")]
+    notes = f"{count(len(row.notes), 'note')}: {one_line(row.notes[0], 300)}" if row.notes else ""
     future = IN_FUTURE if in_future(row.started_ms) else ""
-    said = [future, one_line(row.agents), f"on {scheduler_of(row)}" if scheduler_of(row) else "", one_line(row.message)]
+    where = f"on {scheduler_of(row)}" if scheduler_of(row) else ""
+    said = [future, one_line(row.agents), where, one_line(row.message), notes]
     start += [(f"  {part}", "dim") for part in said if part]
     end: list[Cell] = [(f"  {_began(row.started_ms, width)}", "dim")]
     for outcome, number in (("passed", row.passed), ("failed", row.failed), ("error", row.errors)):
