@@ -60,6 +60,8 @@ def _plain(source: Source) -> Iterator[Recording | Skipped]:
                 yield from _sample_at(reader, header, index, last)
     except Unreadable as error:
         yield Skipped(f"from here on the log can't be read: {error.reason}", reader.line, error.cut_off)
+    for key in ("version", "status", "eval", "error"):  # read before
+        reader.passed_over.pop(key, None)
     yield from said_of(reader)
     if reader.replaced:
         yield Skipped("bytes that are not UTF-8 were replaced by \ufffd", counts=False, place="the log")

@@ -105,10 +105,11 @@ def read_sample(reader: JsonReader, header: Mapping[str, Any]) -> tuple[Recordin
 
 def _not_kept(sample: _Sample) -> Iterator[str]:
     if sample.kinds:
-        yield "of `events` only names, times and failures are kept; what was said is in the messages"
+        and_theirs = ", and of `attachments` only those of messages" if sample.unused else ""
+        yield f"of `events` only names, times and failures are kept{and_theirs}"
     for kind in sorted(sample.media):
         yield f"content of the kind {kind} is not kept: [{kind}] stands in its place"
-    if sample.unused:
+    if sample.unused and not sample.kinds:
         yield "`attachments` that no message uses are not kept"
 
 

@@ -6,8 +6,8 @@
                 sample = reader.value()
 
 What the loop's body does not take is skipped, and counted under its field (`passed_over`). What does not fit into a
-window is never decoded to be skipped. A value that is too large is read without what makes it so, and each part that was
-shortened or left out is said (`shortened`): a large field never takes a small one with it.
+window is never decoded to be skipped. A value that is too large is read without what makes it so, and each part that
+was shortened or left out is said (`shortened`): a large field never takes a small one with it.
 """
 
 from __future__ import annotations
@@ -101,15 +101,13 @@ class JsonReader:
         out, or kept in part in the same way. Each is said in `shortened`. What is small is always kept.
         """
         self._taken += 1
-        if self._text.next_char() == "":
-            raise Unreadable(CUT_OFF, cut_off=True)
+        self._next()
         return self._bounded(self._largest if room is None else room)[0]
 
     def picked(self, keys: frozenset[str]) -> Any:
         """The value here if it fits into the window; of an object that does not, these of its members (`bounded`)."""
         self._taken += 1
-        if self._text.next_char() == "":
-            raise Unreadable(CUT_OFF, cut_off=True)
+        self._next()
         fits, value = self._text.take_small(self._window)
         if fits:
             return value
@@ -127,6 +125,7 @@ class JsonReader:
 
     def _bounded(self, room: int) -> tuple[Any, int]:
         """(what is kept of the value here, how many characters of room that takes)."""
+        self._text.next_char()
         before = self._text.consumed
         fits, value = self._text.take_small(min(self._window, max(room, LARGEST_PART)))
         if fits:
@@ -177,6 +176,7 @@ class JsonReader:
         self._taken += 1
         if left > 0:
             return self._bounded(max(left // 2, LARGEST_PART))
+        self._text.next_char()
         before = self._text.consumed
         fits, value = self._text.take_small(self._window)
         if not fits:

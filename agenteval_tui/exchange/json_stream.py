@@ -18,7 +18,8 @@ LARGEST = 64_000_000
 _CHUNK = 1 << 16
 _DECODER = json.JSONDecoder(strict=False)
 _OUTSIDE = re.compile(r'["\[\]{},]')
-_IN_STRING = re.compile(r'["\\]')
+_IN_STRING = re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL)
+_WHOLE_CHARS = re.compile(r'(?:[^"\\]+|\\u[0-9a-fA-F]{4}|\\[^u])*', re.DOTALL)  # of a string: no half escape
 _INSIDE = re.compile(r'["\\\n]')
 _LITERALS = ("true", "false", "null", "NaN", "-Infinity", "Infinity")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -208,35 +209,25 @@ class Text:
         self.step()
         length = 0
         while True:
-            match = _IN_STRING.search(self._text, self._at)
-            if match is None:
-                length += len(self._text) - self._at
-                self._move_to(len(self._text))
-                if not self._read(self._chunk):
-                    raise Unreadable("the file ends in the middle of it", cut_off=True)
-                continue
+            match = _IN_STRING.match(self._text, self._at)
+            assert match is not None
             length += match.end() - self._at
             self._move_to(match.end())
-            if match.group() == '"':
-                return length - 1
-            while self._at >= len(self._text):
-                if not self._read(self._chunk):
-                    raise Unreadable("the file ends in the middle of it", cut_off=True)
-            length += 1
-            self.step()
+            if self._at < len(self._text) and self._text[self._at] == '"':
+                self.step()
+                return length
+            # The window ends here, in the middle of an escape or not.
+            if not self._read(self._chunk):
+                raise Unreadable("the file ends in the middle of it", cut_off=True)
 
     def begin_of_string(self, most: int) -> str:
         """The first `most` characters, as they are written, of the string that begins here; nothing is taken."""
         while len(self._text) - self._at <= most and self._read(self._chunk):
             pass
-        raw = self._text[self._at + 1 : self._at + 1 + most]
-        for cut in range(min(7, len(raw))):  # the cut may lie in the middle of an escape
-            try:
-                text = json.loads(f'"{raw[: len(raw) - cut]}"', strict=False)
-            except ValueError:
-                continue
-            return str(text)
-        return ""
+        found = _WHOLE_CHARS.match(self._text, self._at + 1, self._at + 1 + most)
+        assert found is not None
+        text: str = json.loads(f'"{found.group()}"', strict=False)
+        return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text  # half a character
 
     def value(self, largest: int) -> Any:
         """The JSON value at the current position. Raises `Unreadable` and stays where it is."""

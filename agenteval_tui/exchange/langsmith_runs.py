@@ -133,7 +133,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> T
             transcript.timing,
             total_ms=None if started is None or ended is None else max(0.0, ended - started),
         ),
-        error=RunError(NAME, error[:2000]) if error else None,
+        error=RunError(NAME, error[:20_000]) if error else None,
     )
 
 

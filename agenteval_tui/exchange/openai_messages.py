@@ -170,7 +170,7 @@ def _error(about: Mapping[str, Any]) -> RunError | None:
     if not isinstance(said, str) or not said.strip():
         return None
     kind = given.get("kind") if isinstance(given, Mapping) else None
-    return RunError(kind if isinstance(kind, str) and kind else "recorded", said.strip()[:2000])
+    return RunError(kind if isinstance(kind, str) and kind else "recorded", said.strip()[:20_000])
 
 
 def _name_of(about: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from agenteval_tui.exchange.json_stream import Broken, Unreadable
 from agenteval_tui.exchange.message_dialects import is_message, plain_text, transcript_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id
 from agenteval_tui.exchange.source import Source
-from agenteval_tui.exchange.unread import said_of
+from agenteval_tui.exchange.unread import said_of, texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.text.problems import AgentevalError
@@ -30,6 +30,8 @@ from agenteval_tui.transcripts.model import RunError, Timing, Transcript
 NAME = "promptfoo"
 LOOKS_LIKE = "promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`"
 
+_OF_ROWS = ("raw", "label", "provider", "id")
+_LONGEST = 20_000  # characters of a reason or an error
 _ERROR = 2  # promptfoo's failureReason: the provider broke; 1 is a failed assertion
 
 
@@ -62,7 +64,10 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 if inner == "timestamp":
                     names.at = moment_ms(reader.bounded())
                 elif inner == "prompts":
-                    names.learn(reader.bounded())
+                    prompts = reader.bounded()
+                    names.learn(prompts)
+                    if told := _of_prompts(prompts):
+                        yield Skipped("", counts=False, fields=told)
                 elif inner == "results":
                     for _ in reader.elements():
                         line = reader.line
@@ -70,6 +75,15 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     except Unreadable as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
     yield from said_of(reader)
+
+
+def _of_prompts(prompts: Any) -> Counter[str]:
+    """What the columns of the results say that no row does."""
+    found: Counter[str] = Counter()
+    for one in prompts if isinstance(prompts, list) else ():
+        rest = {key: value for key, value in one.items() if key not in _OF_ROWS} if isinstance(one, Mapping) else one
+        found.update(path for path, _ in texts_of(rest, "results.prompts[]"))
+    return found
 
 
 def tests(source: Source) -> FoundTests:
@@ -172,9 +186,7 @@ def _transcript(row: Mapping[str, Any], model: str) -> Transcript:
         timing=Timing(total_ms=latency),
         model=model,
         finish_reason=plain_text(response.get("finishReason")),
-        error=RunError(NAME, (plain_text(error).splitlines() or ["the provider gave an error"])[0][:1000])
-        if broke
-        else None,
+        error=RunError(NAME, plain_text(error).strip()[:_LONGEST] or "the provider gave an error") if broke else None,
     )
 
 
@@ -217,7 +229,7 @@ def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
     if not found and whole and grading.get("reason", "No assertions") == "No assertions":
         return ()  # promptfoo passes what nobody checks
     score = number(row.get("score", grading.get("score")))
-    said = plain_text(grading.get("reason") or row.get("error"))[:1000]
+    said = plain_text(grading.get("reason") or row.get("error"))[:_LONGEST]
     over = foreign_result(f"{NAME} verdict", score=score, passed=whole, source=NAME, reason=said)
     return (over, *(replace(one, severity="info") for one in found))
 
@@ -234,7 +246,7 @@ def _verdict(part: Mapping[str, Any], taken: Counter[str]) -> CriterionResult:
         score=number(part.get("score")),
         passed=passed if isinstance(passed, bool) else None,
         source=NAME,
-        reason=plain_text(part.get("reason"))[:1000],
+        reason=plain_text(part.get("reason"))[:_LONGEST],
     )
     weight = number(assertion.get("weight"))
     if weight is not None and weight >= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from agenteval_tui.exchange.json_stream import Unreadable
 from agenteval_tui.exchange.message_dialects import plain_text, transcript_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.exchange.source import Source
+from agenteval_tui.exchange.unread import said_of, texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
@@ -39,6 +41,9 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
             if key == "info":
                 info = reader.bounded()
                 agent = _agent(info)
+                told = Counter(path for path, text in texts_of(info, "info") if text != agent)
+                if told:
+                    yield Skipped("", counts=False, fields=told)
             elif key == "tasks":
                 for _ in reader.elements():
                     task = reader.bounded(LARGEST_TASK)
@@ -53,6 +58,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                         yield Skipped(error.what, line)
     except Unreadable as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+    yield from said_of(reader)
 
 
 def _agent(info: Any) -> str:

@@ -24,6 +24,9 @@ MOST_FIELDS = 60
 """Fields that are named in one note. Where there are more, those of one object are named together: `info.*`."""
 SHORTENED = 200
 """A text whose first so many characters are in the run was shortened; else it was left out."""
+MOST_SEARCHED = 300_000_000
+"""Characters of a run that are searched for texts. In a run so large that this is not enough, the fields that were told
+until then stand for the rest."""
 
 # What gives a file its structure says nothing on its own. A value with a space in it is no such word, id or moment.
 _KINDS = frozenset({
@@ -52,10 +55,12 @@ class Unread:
         if not recording.source:
             return
         kept = _Kept(recording)
+        missing: set[str] = set()
         for field, value in recording.source:
             for path, text in texts_of(value, field):
-                if kept.has(text):
+                if kept.has(text) if kept.may_search else path not in missing or kept.is_text(text):
                     continue
+                missing.add(path)
                 if len(text) > SHORTENED and kept.has(text[:SHORTENED]):
                     self._shortened[path] += 1
                 else:
@@ -130,6 +135,17 @@ class _Kept:
         for one in (about, recording.variables, transcript, results):
             self._add(one)
         self._joined: str | None = None
+        self._known: dict[str, bool] = {}
+        self._left = MOST_SEARCHED
+
+    @property
+    def may_search(self) -> bool:
+        """Whether there is time left to search the texts of the run."""
+        return self._left > 0
+
+    def is_text(self, text: str) -> bool:
+        """Whether this is a text of the run, as a whole."""
+        return text in self._whole
 
     def _add(self, value: Any) -> None:
         waiting = [value]
@@ -147,14 +163,20 @@ class _Kept:
         """Whether the run says this: as a text, in one, or (a text that is JSON) part by part."""
         if text in self._whole:
             return True
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._is_within(text.strip())
+        return known
+
+    def _is_within(self, text: str) -> bool:
         if self._joined is None:
             self._joined = "\n\0".join(self._whole)
-        stripped = text.strip()
-        if stripped in self._joined or _escaped(stripped) in self._joined:
-            return True
-        if _escaped(_escaped(stripped)) in self._joined or _escaped(stripped, ascii_only=True) in self._joined:
-            return True
-        inner = _json_in(stripped)
+        once = _escaped(text)
+        for written in dict.fromkeys((text, once, _escaped(once), _escaped(text, ascii_only=True))):
+            self._left -= len(self._joined)
+            if written in self._joined:
+                return True
+        inner = _json_in(text)
         return inner is not None and all(self.has(part) for _, part in texts_of(inner))
 
 
