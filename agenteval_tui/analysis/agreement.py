@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.history.labels import label_of, sole_criterion
+from agenteval_tui.history.recordings import recordings_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -115,17 +116,35 @@ class JudgeFigures:
         }
 
 
+def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
+    """Of each recording one run: the newest grading, or the first listed of those that were asked for."""
+    found: dict[str, RunRow] = {}
+    for row in rows:
+        known = found.get(row.recorded)
+        if known is None or (known.superseded and not row.superseded):
+            found[row.recorded] = row
+    return list(found.values())
+
+
+def _by_recording(store: Store, labels: Sequence[Label]) -> dict[str, list[Label]]:
+    """Labels by the id of the recorded run, in their order."""
+    recorded = store.read(lambda c: recordings_of(c, [one.run_id for one in labels]))
+    found: dict[str, list[Label]] = {}
+    for one in labels:
+        found.setdefault(recorded.get(one.run_id, one.run_id), []).append(one)
+    return found
+
+
 def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) -> list[JudgeFigures]:
     """Every judged criterion of these runs (newest first), with what people's labels say of it; with `every` also the
     other criteria of labelled runs. Criteria that ask people are left out: they say what the label says.
 
     A label of the criterion counts before one of the run as a whole, and that only where the criterion alone decides
-    the run; of several the last.
+    the run; of several the last. Each recording counts once, by its newest grading among these runs: what people said
+    of the output in any of its gradings is said of it.
     """
-    listed = list(rows)
-    labels: dict[str, list[Label]] = {}
-    for given in store.labels():
-        labels.setdefault(given.run_id, []).append(given)
+    listed = _once_each(rows)
+    labels = _by_recording(store, store.labels())
     figures: dict[tuple[str, str], JudgeFigures] = {}
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     replies = store.replies_of([row.id for row in listed])
@@ -134,7 +153,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
         sole = sole_of_results(results)
         for number, result in enumerate(results, 1):
             judged = is_judged(result)
-            if not judged and not (every and row.id in labels and not _asks_person(result)):
+            if not judged and not (every and row.recorded in labels and not _asks_person(result)):
                 continue
             key = (row.suite_key, result.criterion)
             one = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
@@ -143,7 +162,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
             one.judged += 1
             one.passed += result.outcome is Outcome.PASSED
             one.errors += result.outcome is Outcome.ERROR
-            label = label_of(labels.get(row.id, ()), result.criterion, sole)
+            label = label_of(labels.get(row.recorded, ()), result.criterion, sole)
             if label is None:
                 continue
             one.labelled += 1

@@ -62,9 +62,10 @@ def newest_scope(store: Store, suite_keys: Sequence[str] = (), test_ids: Sequenc
 def filter_scope(store: Store, wanted: RunFilter) -> Scope:
     """All ended runs that a filter lets through, with nothing to compare with."""
     ids: array[int] = store.run_ids(wanted)
-    ended = store.read(
-        lambda c: stored.runs_where(c, "r.id IN (SELECT value FROM json_each(?))", [json.dumps(list(ids))])
-    )
+    # Of an execution that is named its own runs, else of each recording its newest grading.
+    newest = "r.superseded = 0 AND r.id IN (SELECT value FROM json_each(?))"
+    chosen = "r.id IN (SELECT value FROM json_each(?))" if wanted.execution_id else newest
+    ended = store.read(lambda c: stored.runs_where(c, chosen, [json.dumps(list(ids))]))
     return Scope(tuple(ended), words="all runs" if not wanted.text else f"runs with “{wanted.text}”")
 
 

@@ -238,7 +238,7 @@ def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[Regraded, T
 
     def stored() -> Iterator[tuple[PlannedRun, RunEnded]]:
         for one, transcript in runs:
-            planned, ended = _stored(record, one, transcript)
+            planned, ended = _stored(record, execution, one, transcript)
             if one.replies:
                 kept.append((planned.id, one.replies))
             yield planned, ended
@@ -249,7 +249,9 @@ def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[Regraded, T
     return record.id
 
 
-def _stored(record: ExecutionRecord, one: Regraded, transcript: Transcript) -> tuple[PlannedRun, RunEnded]:
+def _stored(
+    record: ExecutionRecord, execution: ExecutionRow, one: Regraded, transcript: Transcript
+) -> tuple[PlannedRun, RunEnded]:
     from agenteval_tui.runs.criteria import spec_to_dict
 
     row = one.row
@@ -264,6 +266,7 @@ def _stored(record: ExecutionRecord, one: Regraded, transcript: Transcript) -> t
         variation=row.variation,
         row=row.row,
         row_key=row.row_key,
+        recording=row.recorded,
         repetition=row.repetition,
         agent=row.agent,
         prompt=row.prompt_head,
@@ -277,7 +280,8 @@ def _stored(record: ExecutionRecord, one: Regraded, transcript: Transcript) -> t
         run_id=planned.id,
         status=str(one.verdict.outcome),
         score=one.verdict.score,
-        started_ms=row.started_ms,
+        # An output stands where it was recorded, however late it is graded.
+        started_ms=execution.started_ms if row.started_ms is None else row.started_ms,
         duration_ms=row.duration_ms,
         attempts=row.attempts,
         transcript=transcript,

@@ -55,8 +55,13 @@ class Divergence:
 
 def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST) -> list[RunRow]:
     """The ended runs of the same test, row and variation, newest first; `everywhere` false: of its execution."""
-    rows = store.repetitions(run.suite_key, run.test_id, run.variation, row_case(run.row, run.row_key), most)
-    return [row for row in rows if everywhere or row.execution_id == run.execution_id]
+    case = (run.suite_key, run.test_id, run.variation, row_case(run.row, run.row_key))
+    if not everywhere:
+        rows = store.repetitions(*case, most, run.execution_id)
+        return [row for row in rows if row.execution_id == run.execution_id]
+    # An older grading of a recording is compared as what it is, in place of the newest one.
+    rows = store.repetitions(*case, most, run.execution_id if run.superseded else "")
+    return [row for row in rows if row.id == run.id or not (row.superseded or row.recorded == run.recorded)]
 
 
 def divergence_of(

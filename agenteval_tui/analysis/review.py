@@ -113,6 +113,8 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[Item]:
     by_run = store.read(read)
     items: list[Item] = []
     for row in store.run_rows(ids):
+        if row.superseded and not runs.execution_id:
+            continue  # a newer grading asks instead
         for position, name in by_run.get(row.rowid, [(-1, "")]):
             question = ""
             if why == "needs_review" and position >= 0:
@@ -160,7 +162,11 @@ def _sampled(store: Store, wanted: Wanted, labels: Iterable[str]) -> list[Item]:
     ids = store.run_ids(RunFilter(outcomes=("passed", "failed"), execution_id=wanted.execution_id))
     chooser = random.Random(wanted.seed)  # noqa: S311  nothing secret: the same sample again
     order = chooser.sample(range(len(ids)), min(len(ids), wanted.sample + len(known)))
-    rows = [row for row in store.run_rows([ids[at] for at in order]) if row.id not in known]
+    rows = [
+        row
+        for row in store.run_rows([ids[at] for at in order])
+        if row.id not in known and (wanted.execution_id or not row.superseded)
+    ]
     return [
         Item(row.id, row.suite_name, row.test_id, row.test_name, row.status, "sample") for row in rows[: wanted.sample]
     ]

@@ -45,7 +45,8 @@ class Failure:
 
 
 def failures(store: Store, runs: Sequence[int] | None = None) -> list[Failure]:
-    """The causes of the failed runs among these row numbers (None: of all), oldest first.
+    """The causes of the failed runs among these row numbers (None: of all, of each recording the newest
+    grading), oldest first.
 
     A run with several failed criteria is there several times. What had to be made out of evidence is kept, where the
     history can be written; that is not waited for.
@@ -86,7 +87,7 @@ def read(
     connection: sqlite3.Connection, runs: Sequence[int] | None
 ) -> tuple[list[Failure], list[tuple[int, int, str]]]:
     """The failures, and what `KeepCauses` should keep of them."""
-    chosen = "" if runs is None else " AND r.id IN (SELECT value FROM json_each(?))"
+    chosen = " AND r.superseded = 0" if runs is None else " AND r.id IN (SELECT value FROM json_each(?))"
     values = [] if runs is None else [json.dumps(list(runs))]
     rows = connection.execute(
         "SELECT r.id, r.test, r.execution, r.status, r.error_kind, r.error_message FROM runs r"

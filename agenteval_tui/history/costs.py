@@ -10,10 +10,11 @@ from __future__ import annotations
 import sqlite3
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.recordings import ASKED
 from agenteval_tui.history.rows import CostRow
 
 _RUNS = (
-    "WITH mine AS (SELECT id, test, agent, status, cached, input_tokens, output_tokens, cost FROM runs"
+    f"WITH mine AS (SELECT id, test, agent, status, ({ASKED}) AS cached, input_tokens, output_tokens, cost FROM runs"
     " WHERE execution = (SELECT id FROM executions WHERE uid = ?))"
 )
 _AGENTS = (

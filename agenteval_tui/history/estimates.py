@@ -35,12 +35,13 @@ _OF_TESTS = (
     f" WHERE f.{_ENDED} AND f.agent = a.value AND f.test = t.id))"
     + _FIGURES.format(key="wanted.test_id")
     + " FROM wanted JOIN runs r ON r.id IN (SELECT w.id FROM runs w WHERE w.test = wanted.id"
-    f" AND w.agent IN (SELECT value FROM json_each(?3)) AND NOT w.cached AND w.{_ENDED} ORDER BY w.id DESC LIMIT ?4)"
+    " AND w.agent IN (SELECT value FROM json_each(?3)) AND NOT w.cached AND w.recording = ''"
+    f" AND w.{_ENDED} ORDER BY w.id DESC LIMIT ?4)"
     " ORDER BY r.id DESC"
 )
 _OF_AGENT = (
     _FIGURES.format(key="''")
-    + " FROM runs r WHERE r.id IN (SELECT id FROM runs WHERE {range} agent = ?2 AND NOT cached"
+    + " FROM runs r WHERE r.id IN (SELECT id FROM runs WHERE {range} agent = ?2 AND NOT cached AND recording = ''"
     f" AND {_ENDED} ORDER BY id DESC LIMIT ?3) ORDER BY r.id DESC"
 )
 _NEAR = 5_000  # newest runs of the history that are looked through for an agent

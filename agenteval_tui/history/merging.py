@@ -22,6 +22,7 @@ from agenteval_tui.history.merge_decisions import Merged, MergeDecisions
 from agenteval_tui.history.merge_rows import Batch, Numbers, Row, insert, read_batch, read_decisions, read_rows
 from agenteval_tui.history.merge_source import opened
 from agenteval_tui.history.outcomes import TOTAL_OF, withdraw
+from agenteval_tui.history.recordings import ASKED, settle
 from agenteval_tui.history.recounting import LOST
 from agenteval_tui.history.removal import running_executions, spent_by_attempts
 from agenteval_tui.history.writer import Totals
@@ -128,6 +129,7 @@ class _Merge:
         numbers.find(connection, "runs", tables["runs"])
         for row in coming:
             self._run(connection, totals, numbers, row, completed)
+        settle(connection, [name for row in coming for name in (row["recording"], row["uid"])])
         here = {row["id"] for row in coming}
         for table in ("criterion_results", "evidence", "failed_attempts", "run_replies"):
             for row in tables[table]:
@@ -229,7 +231,7 @@ class _Merge:
             if status != "cancelled":
                 totals.tests[made["test"]] = totals.tests.get(made["test"], 0) + 1
         attempts = [one for one in self.batch.tables["failed_attempts"] if one["run"] == row["id"]]
-        for one in (*attempts, *(() if made["cached"] else (made,))):
+        for one in (*attempts, *(() if made["cached"] or made["recording"] else (made,))):
             for column in ("input_tokens", "output_tokens", "cost"):
                 if one[column] is not None:
                     totals.add(execution, column, one[column])
@@ -250,7 +252,7 @@ class _Merge:
         connection.execute("DELETE FROM failed_attempts WHERE run = ?", (run,))
         connection.execute("DELETE FROM run_replies WHERE run = ?", (run,))
         test, status, cached, *spent = connection.execute(
-            "SELECT test, status, cached, input_tokens, output_tokens, cost FROM runs WHERE id = ?", (run,)
+            f"SELECT test, status, {ASKED}, input_tokens, output_tokens, cost FROM runs WHERE id = ?", (run,)
         ).fetchone()
         if status == "cancelled":
             withdraw(connection, totals, run, execution, test, status, () if cached else spent)

@@ -13,6 +13,7 @@ from agenteval_tui.history import baselines, queries
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.outcomes import TOTAL_OF, End, Started, end_runs, start_runs, withdraw
+from agenteval_tui.history.recordings import ASKED
 from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resuming import forget_transcript
 from agenteval_tui.history.writer import Operation, Totals
@@ -151,7 +152,7 @@ class DeleteExecution:
             return 0
         execution: int = found[0]
         rows = connection.execute(
-            "SELECT id, test, status, cached, input_tokens, output_tokens, cost, transcript FROM runs"
+            f"SELECT id, test, status, {ASKED}, input_tokens, output_tokens, cost, transcript FROM runs"
             " WHERE execution = ?",
             (execution,),
         ).fetchall()

@@ -19,6 +19,7 @@ from agenteval_tui.history.blobs import (
 )
 from agenteval_tui.history.bulk import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.recordings import settle
 from agenteval_tui.history.rows import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import criterion_names
@@ -118,7 +119,8 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
             for (text,) in look_up(
                 connection,
                 "SELECT json_group_array(json_array("
-                "uid, id, execution, test, plan, status, cached, input_tokens, output_tokens, cost))"
+                "uid, id, execution, test, plan, status, cached, input_tokens, output_tokens, cost,"
+                " recording))"
                 " FROM runs WHERE uid IN {keys}",
                 [end.ended.run_id for end in ends],
             )
@@ -132,9 +134,9 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
         ended, transcript = end.ended, end.ended.transcript
         if ended.run_id not in planned:
             raise HistoryError(f"there is no planned run {ended.run_id}")
-        run, execution, test, plan, was, was_cached, *spent_before = planned[ended.run_id]
+        run, execution, test, plan, was, was_cached, *spent_before, recording = planned[ended.run_id]
         if was in TOTAL_OF:
-            withdraw(connection, totals, run, execution, test, was, () if was_cached else spent_before)
+            withdraw(connection, totals, run, execution, test, was, () if was_cached or recording else spent_before)
         cached = ended.cached or bool(was_cached)  # graded again it is still an answer that was known before
         usage, error = transcript.usage, transcript.error
         updates.append(
@@ -173,13 +175,14 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
         documents.append((run, prompt or planned_prompt(connection, plan), answer, tools))
         totals.add(execution, TOTAL_OF[ended.status], 1)
         # What came from the history was paid for there.
-        spent = () if cached else (usage.input_tokens, usage.output_tokens, usage.cost)
+        spent = () if cached or recording else (usage.input_tokens, usage.output_tokens, usage.cost)
         for column, number in zip(_SPENT, spent, strict=False):
             if number is not None:
                 totals.add(execution, column, number)
         if ended.status != "cancelled":
             totals.tests[test] = totals.tests.get(test, 0) + 1
     write_rows(connection, _UPDATE_RUNS, updates)
+    settle(connection, [one[-1] for one in planned.values()])
     write_rows(
         connection,
         "INSERT INTO criterion_results (run, position, criterion, name, outcome, score, source, cause) {rows}",

@@ -118,13 +118,14 @@ def _add_runs(
                 *tasks.place_of(run.task, task_ids),
                 run.seed,
                 row,
+                clean(run.recording),
             )
         )
     write_rows(
         connection,
         "INSERT INTO runs"
         " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task,"
-        " task_number, seed, dataset_row) {rows}",
+        " task_number, seed, dataset_row, recording) {rows}",
         rows,
     )
     connection.execute(

@@ -29,7 +29,7 @@ _RUN = (
     " r.agent, r.status, r.score, r.started_ms, r.duration_ms, r.attempts, r.input_tokens, r.output_tokens, r.cost,"
     " p.prompt_head, r.output_head, r.why, r.error_kind, r.error_message, p.variables, p.tags, p.criteria, r.warnings,"
     " r.cached, (SELECT count(*) FROM criterion_results c WHERE c.run = r.id AND c.outcome = 'error'),"
-    " coalesce(d.key, '')"
+    " coalesce(d.key, ''), r.recording, r.superseded"
     " FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
     " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
@@ -140,24 +140,32 @@ def steps_of_execution(connection: sqlite3.Connection, execution_id: str) -> dic
 
 
 def runs_of_test(connection: sqlite3.Connection, suite_key: str, test_id: str, limit: int) -> list[RunRow]:
-    """The newest `limit` runs of a test, newest first."""
+    """The newest `limit` runs of a test, newest first; of each recording its newest grading."""
     rows = connection.execute(
         f"{_RUN} WHERE r.test = (SELECT t2.id FROM tests t2 JOIN suites s2 ON s2.id = t2.suite"
-        " WHERE s2.key = ? AND t2.test_id = ?) ORDER BY r.id DESC LIMIT ?",
+        " WHERE s2.key = ? AND t2.test_id = ?) AND r.superseded = 0 ORDER BY r.id DESC LIMIT ?",
         (clean(suite_key), clean(test_id), limit),
     )
     return [_run(row) for row in rows.fetchall()]
 
 
 def repetitions(
-    connection: sqlite3.Connection, suite_key: str, test_id: str, variation: str, row_key: str, limit: int
+    connection: sqlite3.Connection,
+    suite_key: str,
+    test_id: str,
+    variation: str,
+    row_key: str,
+    limit: int,
+    execution_id: str = "",
 ) -> list[RunRow]:
-    """The newest `limit` ended runs of one row of one variation of a test, newest first."""
+    """The newest `limit` ended runs of one row of one variation of a test, newest first; of each recording its newest
+    grading, and in execution `execution_id` its own."""
     rows = connection.execute(
         f"{_RUN} WHERE r.test = (SELECT t2.id FROM tests t2 JOIN suites s2 ON s2.id = t2.suite"
         " WHERE s2.key = ? AND t2.test_id = ?) AND r.variation = ? AND coalesce(d.key, '') = ?"
-        " AND r.status IN ('passed', 'failed', 'error', 'needs_review') ORDER BY r.id DESC LIMIT ?",
-        (clean(suite_key), clean(test_id), clean(variation), clean(row_key), limit),
+        " AND r.status IN ('passed', 'failed', 'error', 'needs_review')"
+        " AND (r.superseded = 0 OR e.uid = ?) ORDER BY r.id DESC LIMIT ?",
+        (clean(suite_key), clean(test_id), clean(variation), clean(row_key), clean(execution_id), limit),
     )
     return [_run(row) for row in rows.fetchall()]
 
@@ -222,13 +230,18 @@ def imported(connection: sqlite3.Connection, digest: str) -> str | None:
 
 
 def counts(connection: sqlite3.Connection) -> Counts:
-    """Totals over all executions."""
+    """Totals over all executions; of each recording its newest grading."""
     found = connection.execute(
         "SELECT count(*), total(runs), total(passed), total(failed), total(errors), total(skipped), total(cancelled),"
         " total(needs_review), total(input_tokens), total(output_tokens), sum(cost) FROM executions"
     ).fetchone()
     numbers = [int(number) for number in found[:10]]
     tests = int(connection.execute("SELECT count(*) FROM tests").fetchone()[0])
+    # What was recorded once is one run, however often it was graded.
+    older = dict(connection.execute("SELECT status, count(*) FROM runs WHERE superseded GROUP BY status").fetchall())
+    numbers[1] -= sum(older.values())
+    for place, status in enumerate(("passed", "failed", "error", "skipped", "cancelled", "needs_review"), 2):
+        numbers[place] -= older.get(status, 0)
     values = [*numbers[:8], tests, *numbers[8:], found[10]]
     return Counts(*values)
 
@@ -286,7 +299,7 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    variables, tags, criteria, warnings, cached, not_made, row_key = row[25:]
+    variables, tags, criteria, warnings, cached, not_made, row_key, recording, superseded = row[25:]
     values = (
         *row[:25],
         {} if variables == "{}" else json.loads(variables),
@@ -296,5 +309,7 @@ def _run(row: tuple[Any, ...]) -> RunRow:
         bool(cached),
         not_made,
         row_key,
+        recording,
+        bool(superseded),
     )
     return RunRow(*values)

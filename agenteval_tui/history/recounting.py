@@ -9,6 +9,7 @@ import sqlite3
 from agenteval_tui.history.blobs import search_document, unpack_transcript
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.outcomes import TOTAL_OF, planned_prompt
+from agenteval_tui.history.recordings import ASKED, settle_all
 from agenteval_tui.text.identity import now_ms
 
 LOST = 0
@@ -48,6 +49,7 @@ def complete(target: sqlite3.Connection) -> None:
     )
     target.execute("UPDATE runs SET dataset_row = NULL WHERE dataset_row NOT IN (SELECT id FROM dataset_rows)")
     key_runs(target)
+    settle_all(target)
     _never_again(target)
     admit_losses(target)
     for table, owner in (
@@ -107,7 +109,8 @@ def recount(connection: sqlite3.Connection) -> None:
         "UPDATE executions SET input_tokens = paid.tokens_in, output_tokens = paid.tokens_out, cost = paid.cost FROM ("
         " SELECT execution, coalesce(sum(tokens_in), 0) AS tokens_in, coalesce(sum(tokens_out), 0) AS tokens_out,"
         "  sum(cost) AS cost FROM ("
-        "   SELECT execution, input_tokens AS tokens_in, output_tokens AS tokens_out, cost FROM runs WHERE NOT cached"
+        "   SELECT execution, input_tokens AS tokens_in, output_tokens AS tokens_out, cost FROM runs"
+        f"   WHERE NOT ({ASKED})"
         "   UNION ALL SELECT r.execution, a.input_tokens, a.output_tokens, a.cost"
         "    FROM failed_attempts a JOIN runs r ON r.id = a.run) GROUP BY execution) AS paid"
         " WHERE paid.execution = executions.id"

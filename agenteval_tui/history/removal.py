@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from agenteval_tui.history import baselines
 from agenteval_tui.history.liveness import is_alive
 from agenteval_tui.history.outcomes import TOTAL_OF, withdraw
+from agenteval_tui.history.recordings import ASKED, settle
 from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resuming import forget_transcript
 from agenteval_tui.history.writer import Totals
@@ -121,7 +122,7 @@ class _Remove:
         rows = [row for row in self._rows(connection) if row[1] not in busy]
         runs = [row[0] for row in rows]
         attempts = spent_by_attempts(connection, runs)
-        for run, execution, test, status, cached, *spent, _ in rows:
+        for run, execution, test, status, cached, *spent, _, _, _ in rows:
             if status in TOTAL_OF:
                 withdraw(connection, totals, run, execution, test, status, () if cached else spent)
             totals.add(execution, "runs", -1)
@@ -132,7 +133,8 @@ class _Remove:
         gone = [(run,) for run in runs]
         connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
         connection.executemany("DELETE FROM runs WHERE id = ?", gone)
-        for transcript in {row[-1] for row in rows if row[-1] is not None}:
+        settle(connection, [row[-2] or row[-1] for row in rows])
+        for transcript in {row[-3] for row in rows if row[-3] is not None}:
             forget_transcript(connection, transcript)
         touched = {row[1] for row in rows}
         went = 0
@@ -154,8 +156,8 @@ class _Remove:
             return []
         unless = f" AND NOT ({self.unless})" if self.unless else ""
         return connection.execute(
-            "SELECT id, execution, test, status, cached, input_tokens, output_tokens, cost, transcript FROM runs"
-            f" WHERE id IN ({','.join('?' * len(self.runs))}){unless}",
+            f"SELECT id, execution, test, status, {ASKED}, input_tokens, output_tokens, cost, transcript, recording,"
+            f" uid FROM runs WHERE id IN ({','.join('?' * len(self.runs))}){unless}",
             list(self.runs),
         ).fetchall()
 

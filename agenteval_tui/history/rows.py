@@ -67,6 +67,8 @@ class PlannedRun:
     row_key: str = ""
     """What the dataset's row is (`suites.row_keys`), wherever it stands; `row` is where it stood. "" with a `row`: the
     key is made of the variables."""
+    recording: str = ""
+    """The id of the run that was recorded, where this one only grades it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,15 @@ class RunRow:
     checks_not_made: int = 0
     """Criteria in error, whatever the run's own outcome."""
     row_key: str = ""
+    recording: str = ""
+    """The id of the run that was recorded, where this one only grades it again."""
+    superseded: bool = False
+    """Whether a newer grading of the same recording takes its place in what is counted."""
+
+    @property
+    def recorded(self) -> str:
+        """The id of the run that was recorded: its own, unless it was graded again."""
+        return self.recording or self.id
 
     @property
     def row_label(self) -> str:

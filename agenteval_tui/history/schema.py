@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agenteval_tui.history.dataset_rows import key_runs
+from agenteval_tui.history.recordings import find_recordings
 
 APPLICATION_ID = 0x41474556  # "AGEV" in the file's header: says that the file is ours
 
@@ -216,6 +217,19 @@ _TEXTS = (
         GROUP BY o.criterion HAVING count(*) = 1""",
 )
 
+# What was recorded once counts once, however often it was graded (`recordings.py`).
+_RECORDINGS = (
+    "ALTER TABLE runs ADD COLUMN recording TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE runs ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0",
+    "CREATE INDEX runs_of_recording ON runs (recording) WHERE recording != ''",
+    "CREATE INDEX runs_superseded ON runs (test, status) WHERE superseded",
+    find_recordings,
+    "DROP INDEX runs_over_time",
+    """CREATE INDEX runs_over_time ON runs (started_ms, execution, test, variation, dataset_row, plan, agent, status,
+        score, duration_ms, input_tokens, output_tokens, cost, steps, cached, error_kind)
+        WHERE status IN ('passed', 'failed', 'error', 'needs_review') AND superseded = 0""",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -225,6 +239,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(6, "criteria by their names", _CRITERIA),
     Migration(7, "rows of datasets by what they are", _DATASET_ROWS),
     Migration(8, "how each criterion was written", _TEXTS),
+    Migration(9, "recordings that were graded again", _RECORDINGS),
 )
 
 

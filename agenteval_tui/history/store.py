@@ -278,10 +278,10 @@ class Store:
         return self._read(lambda c: queries.runs_of_test(c, suite_key, test_id, limit))
 
     def repetitions(
-        self, suite_key: str, test_id: str, variation: str, row_key: str, limit: int = 1000
+        self, suite_key: str, test_id: str, variation: str, row_key: str, limit: int = 1000, execution_id: str = ""
     ) -> list[RunRow]:
         """The newest ended runs of one row of one variation of a test, newest first."""
-        return self._read(lambda c: queries.repetitions(c, suite_key, test_id, variation, row_key, limit))
+        return self._read(lambda c: queries.repetitions(c, suite_key, test_id, variation, row_key, limit, execution_id))
 
     def run(self, ref: str) -> RunRow:
         """By id, or a unique start or end of at least four characters. Raises AgentevalError."""

@@ -9,10 +9,12 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.rows import SUMMARY_WINDOW, CriterionSummary, TestSummary
 
 _WINDOW = (
-    "WITH recent AS (SELECT t.id AS test, t.test_id, t.ended, r.id AS run FROM tests t"
+    "WITH recent AS (SELECT t.id AS test, t.test_id,"
+    " t.ended - (SELECT count(*) FROM runs o WHERE o.test = t.id AND o.superseded) AS ended, r.id AS run FROM tests t"
     " JOIN suites s ON s.id = t.suite JOIN runs r ON r.id IN ("
     "   SELECT w.id FROM runs w WHERE w.test = t.id"
-    "   AND w.status IN ('passed', 'failed', 'error', 'skipped', 'needs_review') ORDER BY w.id DESC LIMIT ?)"
+    "   AND w.status IN ('passed', 'failed', 'error', 'skipped', 'needs_review') AND w.superseded = 0"
+    "   ORDER BY w.id DESC LIMIT ?)"
     " WHERE s.key = ?)"
 )
 _RUNS = (
