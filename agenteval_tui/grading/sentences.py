@@ -247,6 +247,8 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     ),
     Code.BROKE: lambda f: f"the {f.get('what', 'metric')} broke: {f['type']}: {f['message']}",
     Code.SLOW_PATTERN: lambda f: f"the pattern {f['pattern']} took longer than {f['seconds']:g} s on this text",
+    Code.UNCHECKED_FORMAT: lambda f: f"the schema asks for the format {quoted(f['format'])}, which is not known",
+    Code.SLOW_SCHEMA: lambda f: f"checking this value against the schema took longer than {f['seconds']:g} s",
     Code.TOO_LARGE: lambda f: _within_result(f, _too_large(f)),
     Code.TOO_DEEP: lambda f: _within_result(
         f,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
-from agenteval_tui.grading import patterns
 from agenteval_tui.grading.codes import Code, CodedError
+from agenteval_tui.grading.json_formats import FORMATS, format_checker
+from agenteval_tui.grading.metrics.json_keywords import limited, start_clock
 from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.metrics.verdicts import kept_value
-from agenteval_tui.grading.patterns import SlowPatternError
 from agenteval_tui.grading.sentences import on_one_line
+from agenteval_tui.grading.words import quoted
 
 MOST = 20
 """Errors that are told of one value."""
@@ -51,35 +54,30 @@ class Schema:
     def __init__(self, schema: Any) -> None:
         """Raises `BadSchemaError`."""
         from jsonschema import Draft202012Validator, SchemaError
-        from jsonschema.validators import extend, validator_for
+        from jsonschema.validators import validator_for
         from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
+        checker = format_checker()
         draft: Any = validator_for(schema, default=Draft202012Validator)
         try:
-            draft.check_schema(schema, format_checker=draft.FORMAT_CHECKER)
+            draft.check_schema(schema, format_checker=checker)
         except SchemaError as error:
             raise BadSchemaError(
                 f"this is no JSON Schema: {on_one_line(error.message, 160)}", tuple(error.absolute_path)
             ) from None
         except RecursionError:
             raise BadSchemaError("this schema is nested too deeply") from None
-        limited = extend(  # type: ignore[no-untyped-call]
-            draft,
-            {
-                "pattern": _pattern,
-                "patternProperties": _pattern_properties,
-                "additionalProperties": _additional_properties,
-            },
-        )
+        for path, problem in unchecked(schema):
+            raise BadSchemaError(problem, path)
         # With this registry only the drafts' own schemas are known: nothing is ever fetched.
-        self._validator: Any = limited(schema, registry=REGISTRY, format_checker=draft.FORMAT_CHECKER)
+        self._validator: Any = _limited(draft)(schema, registry=REGISTRY, format_checker=checker)
 
     def fits(self, data: Any) -> bool:
-        """Whether the value is valid. Raises `UnresolvedError`, `SlowPatternError`."""
+        """Whether the value is valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
         return next(self._errors(data), None) is None
 
     def errors(self, data: Any) -> list[Broken]:
-        """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`."""
+        """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
         found: list[Broken] = []
         for error in _first(self._errors(data), MOST):
             one = broken(error)
@@ -91,6 +89,7 @@ class Schema:
     def _errors(self, data: Any) -> Iterator[Any]:
         from referencing.exceptions import Unresolvable
 
+        start_clock()
         try:
             yield from self._validator.iter_errors(data)
         except Unresolvable as error:
@@ -129,45 +128,51 @@ def _first(errors: Iterator[Any], most: int) -> list[Any]:
     return found
 
 
-def _found(pattern: str, text: str) -> bool:
-    import regex
-
-    try:
-        return regex.search(pattern, text, timeout=patterns.TIME_LIMIT) is not None
-    except TimeoutError:
-        raise SlowPatternError(pattern) from None
+@lru_cache(maxsize=8)
+def _limited(draft: Any) -> Any:
+    return limited(draft)
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
-    if isinstance(instance, str) and not _found(pattern, instance):
-        yield _error("does not match", validator="pattern", validator_value=pattern, instance=instance)
-
-
-def _pattern_properties(validator: Any, subschemas: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if not isinstance(instance, dict):
+def unchecked(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """What a schema asks for that is not checked: a format, a dialect or a vocabulary that is not known."""
+    if isinstance(schema, list):
+        for number, one in enumerate(schema):
+            yield from unchecked(one, (*path, number))
+    if not isinstance(schema, Mapping):
         return
-    for pattern, subschema in subschemas.items():
-        for key, item in instance.items():
-            if _found(pattern, key):
-                yield from validator.descend(item, subschema, path=key, schema_path=pattern)
+    for name, value in schema.items():
+        here = (*path, name)
+        if name == "format" and isinstance(value, str) and value not in FORMATS and "{{" not in value:
+            near = get_close_matches(value, sorted(FORMATS), 1)
+            more = f"did you mean {near[0]}?" if near else f"checked are {', '.join(sorted(FORMATS))}"
+            yield here, f"the format {quoted(value)} is not checked: {more}"
+        elif name == "$schema" and isinstance(value, str) and value.rstrip("#") not in _DIALECTS:
+            yield here, f"the dialect {quoted(value, 80)} is not known"
+        elif name == "$vocabulary" and isinstance(value, Mapping):
+            for one, required in value.items():
+                if required and not str(one).startswith(_VOCABULARIES):
+                    yield (*here, one), f"the vocabulary {quoted(str(one), 80)} is not known"
+        elif name in _SUBSCHEMAS:
+            yield from unchecked(value, here)
+        elif name in _NAMED_SUBSCHEMAS and isinstance(value, Mapping):
+            for key, one in value.items():
+                yield from unchecked(one, (*here, key))
 
 
-def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if not isinstance(instance, dict):
-        return
-    known = schema.get("properties", {})
-    others = list(schema.get("patternProperties", {}))
-    extras = [key for key in instance if key not in known and not any(_found(one, key) for one in others)]
-    if isinstance(allowed, dict):
-        for extra in extras:
-            yield from validator.descend(instance[extra], allowed, path=extra)
-    elif not allowed and extras:
-        error = _error("has more than is allowed")
-        error.extras = extras
-        yield error
-
-
-def _error(message: str, **more: Any) -> Any:
-    from jsonschema import ValidationError
-
-    return ValidationError(message, **more)
+_DIALECTS = frozenset(
+    (
+        *(f"https://json-schema.org/draft/{one}/schema" for one in ("2020-12", "2019-09")),
+        *(f"http://json-schema.org/draft-0{one}/schema" for one in (3, 4, 6, 7)),
+    )
+)
+_VOCABULARIES = ("https://json-schema.org/draft/2020-12/vocab/", "https://json-schema.org/draft/2019-09/vocab/")
+_SUBSCHEMAS = frozenset(
+    {
+        *{"items", "prefixItems", "additionalItems", "unevaluatedItems", "contains", "additionalProperties"},
+        *{"unevaluatedProperties", "propertyNames", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"},
+        *{"contentSchema", "extends", "disallow"},
+    }
+)
+_NAMED_SUBSCHEMAS = frozenset(
+    ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+)
