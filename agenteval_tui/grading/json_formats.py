@@ -241,5 +241,9 @@ def format_checker() -> Any:
 
     checker = FormatChecker(formats=())
     for name, holds in FORMATS.items():
-        checker.checkers[name] = (lambda value, holds=holds: not isinstance(value, str) or holds(value), ())
+        checker.checkers[name] = (_of_texts(holds), ())
     return checker
+
+
+def _of_texts(holds: Callable[[str], bool]) -> Callable[[object], bool]:
+    return lambda value: not isinstance(value, str) or holds(value)
