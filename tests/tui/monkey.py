@@ -65,6 +65,7 @@ class Game:
     gestures: int = 0
     rounds: int = 0
     longest_s: float = 0.0
+    hang_s: float = HANG_S
     log: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -246,7 +247,7 @@ class Heart:
                 now = time.thread_time()
                 spent, before = now - before, now
                 self._game.longest_s = max(spent, self._game.longest_s)
-                if spent > HANG_S:
+                if spent > self._game.hang_s:
                     self._game.fault(f"the app did nothing else for {spent:.1f} s:\n{self._where}")
         finally:
             self._ends.set()
@@ -255,7 +256,7 @@ class Heart:
         while not self._ends.wait(0.05):
             late = time.monotonic() - self._beat
             frame = sys._current_frames().get(self._main)
-            if late > HANG_S * 0.6 and frame is not None:
+            if late > self._game.hang_s * 0.6 and frame is not None:
                 self._where += f"after {late:.2f} s\n" + "".join(traceback.format_stack(frame)[-8:])
 
 
