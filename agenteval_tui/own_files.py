@@ -15,11 +15,20 @@ LARGEST_LOG = 1 << 20
 """Bytes of the log of errors; beyond them it begins anew."""
 
 
-def read_small(path: Path, what: str) -> str | None:
-    """The text of a regular file of at most `LARGEST` bytes; None where there is no such file.
+def read_small(path: Path, what: str, largest: int = LARGEST) -> str | None:
+    """As `read_small_bytes`, as text (UTF-8, a byte order mark is left out)."""
+    data = read_small_bytes(path, what, largest)
+    try:
+        return None if data is None else data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise AgentevalError(f"{what} is not valid UTF-8", where=str(path), mend="save it as UTF-8") from error
+
+
+def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | None:
+    """The content of a regular file of at most `largest` bytes; None where there is no such file.
 
     Never waits for a FIFO or a device. Raises AgentevalError, in one sentence, for anything that can't be read; `what`
-    names the file in it ("the key bindings").
+    names the file in it ("the list of keys").
     """
     try:
         # A FIFO that nobody writes to would hold up whoever opens it.
@@ -31,20 +40,19 @@ def read_small(path: Path, what: str) -> str | None:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise AgentevalError(f"{what} must be a regular file", where=str(path), mend="move it away")
+            raise AgentevalError(f"{what} is not a regular file", where=str(path), mend="move it away")
         data = bytearray()
-        while len(data) <= LARGEST and (piece := os.read(descriptor, LARGEST + 1 - len(data))):
+        while len(data) <= largest and (piece := os.read(descriptor, largest + 1 - len(data))):
             data += piece
     except OSError as error:
         raise AgentevalError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
     finally:
         os.close(descriptor)
-    if len(data) > LARGEST:
-        raise AgentevalError(f"{what} is larger than 1 MB", where=str(path), mend="shorten it or move it away")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise AgentevalError(f"{what} is not valid UTF-8", where=str(path), mend="save it as UTF-8") from error
+    if len(data) > largest:
+        raise AgentevalError(
+            f"{what} is larger than {largest >> 20} MB", where=str(path), mend="shorten it or move it away"
+        )
+    return bytes(data)
 
 
 def _reason(error: OSError | ValueError) -> str:

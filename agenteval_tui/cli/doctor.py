@@ -16,6 +16,7 @@ import click
 from agenteval_tui import __version__, places
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, Style, duration, plural
+from agenteval_tui.own_files import read_small
 from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError
 
 if TYPE_CHECKING:
@@ -169,13 +170,16 @@ def _configuration() -> Check:
 def _own_keys() -> Check:
     """Keys of the app that a person has changed. Whether the actions exist is said by the app, which knows them."""
     path = places.config_dir() / "keys.yaml"
-    if not path.exists():
-        return Check("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
     import yaml
 
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        text = read_small(path, "the list of keys")
+        if text is None:
+            return Check("keys", "ok", f"{path} is not there: the app's keys are those of docs/keys.md")
+        found = yaml.load(text, Loader=yaml.SafeLoader)
+    except AgentevalError as error:
+        return Check("keys", "error", f"{error.where}: {error.what}", error.mend)
+    except (yaml.YAMLError, RecursionError) as error:
         return Check("keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`")
     if found is not None and not isinstance(found, dict):
         return Check("keys", "error", f"{path} is no mapping", "write `action: keys`, as `suites.run: ctrl+r`")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.own_files import read_small
 from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def configured(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[list[Co
     mine, problems = read_agents_file(path)
     found: list[Configured] = []
     if mine:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        text = read_small(path, "the list of your agents") or ""
         lines = _lines(compose(text, lambda *_: None)[0], LineIndex(text))
         found += [Configured(name, one.as_dict(), path, lines.get(name, 1)) for name, one in mine.items()]
     for one in loaded:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.own_files import read_small_bytes
 from agenteval_tui.suites.decode import did_you_mean
 from agenteval_tui.suites.environment import environment_for, expand
-from agenteval_tui.suites.files import decode_utf8, read_bytes
+from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.suites.load import read_agents
 from agenteval_tui.suites.model import AgentConfig, Suite
 from agenteval_tui.suites.places import LineIndex
@@ -43,9 +44,10 @@ def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem,
 
     The file is `agents: {name: {kind: ...}}`, or the names at the top. Raises `AgentevalError` when it can't be read.
     """
-    if not path.exists():
+    content = read_small_bytes(path, "the list of your agents")
+    if content is None:
         return {}, ()
-    text = decode_utf8(read_bytes(path), path)
+    text = decode_utf8(content, path)
     places = LineIndex(text)
     problems: list[Problem] = []
 

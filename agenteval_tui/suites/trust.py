@@ -19,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui import places
+from agenteval_tui.own_files import read_small
 from agenteval_tui.text.problems import AgentevalError
 
 MAX_FILES = 20_000  # (and folders) that are looked at: what is more than that can't be remembered
 MAX_BYTES = 200_000_000  # that are hashed
 MAX_FOLDERS = 500
+MAX_LIST = 64 << 20  # bytes of the list of them, which names all their files
 _DIGITS = 32  # of a SHA-256
 
 # What is read as data, and made or changed all the time. Any other file counts: of an unknown ending too, a program
@@ -137,13 +139,14 @@ class Trust:
     def _read(self) -> None:
         self._known, self.problem = {}, ""
         try:
-            with self.path.open("rb") as stream:
-                data = json.load(stream)
-            self._known = {one.folder: one for one in map(_from_json, data["folders"])}
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            said = getattr(error, "strerror", None) or "it is damaged"
+            text = read_small(self.path, "it", MAX_LIST)
+            if text is None:
+                return
+            self._known = {one.folder: one for one in map(_from_json, json.loads(text)["folders"])}
+        except AgentevalError as error:
+            self.problem = f"the list of trusted folders can't be read ({self.path}: {error.what}): none is trusted"
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            said = "it is damaged"
             self.problem = f"the list of trusted folders can't be read ({self.path}: {said}): none is trusted"
 
     @contextlib.contextmanager

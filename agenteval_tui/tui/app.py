@@ -81,6 +81,8 @@ class AgentevalApp(Theming):
         if self.is_web:
             self.set_interval(SERVER_SECONDS, partial(self._end_with, os.getppid()))
         self._take_keys()
+        if self.state.problem is not None:
+            self.say_error(self.state.problem)
         # The other themes are read here; nobody can choose one before the first frame.
         self.call_after_refresh(self.say_theme_problems)
         self.theme_changed_signal.subscribe(self, self.keep_theme)

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui import places
+from agenteval_tui.own_files import read_small
+from agenteval_tui.text.problems import AgentevalError
 
 VERSION = 1
 MOST = 200
+LARGEST = 32 << 20  # bytes of one, as of a suite
 """So many are kept; the oldest go first."""
 
 
@@ -91,12 +94,12 @@ class Drafts:
 
 def _read(path: Path) -> Kept | None:
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_small(path, "a draft", LARGEST) or "")
         if data["version"] != VERSION or not isinstance(data["data"], dict):
             return None
         kind, suite, test, part = (data[key] for key in ("kind", "suite", "test", "part"))
         if not all(isinstance(one, str) for one in (kind, suite, test, part)):
             return None
         return Kept(kind, suite, test, part, int(data["when_ms"]), data["data"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (AgentevalError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
+from agenteval_tui.own_files import read_small
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
 
 NAME = "keys.yaml"
@@ -34,14 +36,16 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
 
     The file is a YAML mapping from action id to keys, several with commas between them.
     """
-    if not path.is_file():
+    try:
+        text = read_small(path, "the list of keys")
+    except AgentevalError as error:
+        return {}, [f"{error.what} ({error.mend})"]
+    if text is None:
         return {}, []
     import yaml
 
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError) as error:
-        return {}, [f"can't be read: {error}"]
+        data = yaml.load(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}: " if mark else ""

@@ -1,7 +1,8 @@
 """What is kept between two starts: the theme, and for each folder or suite that the app was started on, where one was.
 
 One JSON file for all. Two apps at once: each writes only what is its own, on top of what the file says then. Whatever
-is missing, broken or of another kind counts as not there; nothing here raises.
+is missing or broken counts as not there; nothing here raises. What is no file of ours (a FIFO, a folder, 30 MB) is left
+as it is, and `problem` says so.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.own_files import read_small
+from agenteval_tui.text.problems import AgentevalError
+
 MOST_STARTS = 30  # folders whose place is kept; the oldest goes
 _THEME = {False: "theme", True: "theme of 16 colours"}
-LARGEST = 1 << 20  # a file beyond that is none of ours
 
 
 class State:
@@ -26,7 +29,11 @@ class State:
     def __init__(self, path: Path, start: str) -> None:
         self._path = path
         self._start = start
-        data = read(path)
+        self.problem: AgentevalError | None = None
+        try:
+            data = read(path)
+        except AgentevalError as error:
+            data, self.problem = {}, error
         self._themes = {poor: text(data, name) for poor, name in _THEME.items()}
         self._place = mapping(mapping(data, "starts"), start)
 
@@ -68,6 +75,8 @@ class State:
         self._write(change)
 
     def _write(self, change: Any) -> None:
+        if self.problem is not None:
+            return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _alone(self._path.with_suffix(".lock")):
@@ -78,7 +87,7 @@ class State:
                 with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                     json.dump(data, file, indent=1)
                 draft.replace(self._path)
-        except OSError:
+        except (OSError, AgentevalError):
             return  # a folder that can't be written is no reason to stop
 
 
@@ -88,12 +97,14 @@ def name_of_start(paths: Sequence[Path], db: Path) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The file's content; {} where there is none, or none that can be understood."""
+    """The file's content; {} where there is none, or none that can be understood.
+
+    Raises AgentevalError for what is no regular file of at most 1 MB, or can't be read.
+    """
+    content = read_small(path, "the state of the app")
     try:
-        if path.stat().st_size > LARGEST:
-            return {}
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        data = json.loads(content or "{}")
+    except (ValueError, RecursionError):
         return {}
     return dict(data) if isinstance(data, dict) else {}
 
@@ -130,7 +141,7 @@ def number(data: Mapping[str, Any], key: str) -> float:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Wait for other apps that write."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -12,6 +12,7 @@ from typing import Any
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from agenteval_tui.own_files import read_small
 from agenteval_tui.text.problems import AgentevalError
 
 # Every token that the screens use, with the colour it falls back to when a theme leaves it out.
@@ -70,12 +71,13 @@ def default_theme() -> Theme:
 
 def load_theme(path: Path) -> Theme:
     """The theme in a YAML file. Raises AgentevalError naming the file, the key and how to mend it."""
+    text = read_small(path, "this theme")
+    if text is None:
+        raise AgentevalError("this theme can't be read", where=str(path), mend="the file is not there")
     import yaml
 
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    except (OSError, UnicodeDecodeError) as error:
-        raise AgentevalError("this theme can't be read", where=str(path), mend=str(error)) from error
+        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
