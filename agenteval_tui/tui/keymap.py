@@ -37,9 +37,10 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     The file is a YAML mapping from action id to keys, several with commas between them.
     """
     try:
-        text = read_small(path, "the list of keys")
+        text = read_small(path, "it")
     except AgentevalError as error:
-        return {}, [f"{error.what} ({error.mend})"]
+        why = f"{error.what} ({error.mend})"
+        return {}, [why if "can't be read" in why else f"can't be read: {why}"]
     if text is None:
         return {}, []
     import yaml

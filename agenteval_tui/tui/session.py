@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.trusting import Need
     from agenteval_tui.suites.edit_test import TestEdit
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.taking_back import Written
     from agenteval_tui.text.problems import Problem
 
 BUNDLED = "shop"
@@ -315,6 +316,12 @@ class Session:
         from agenteval_tui.suites.edit_test import tag_tests
 
         return self._written(tag_tests(loaded, tests, add, remove))
+
+    def take_back(self, changed: Sequence[Written]) -> list[LoadedSuite]:
+        """Write each file as it was before a change. Raises `SaveFailed` at the first that was changed since."""
+        from agenteval_tui.suites.taking_back import take_back
+
+        return [self._written(take_back(one)) for one in changed]
 
     def close(self) -> None:
         """Close the history."""

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.own_files import read_small
+from agenteval_tui.own_files import read_small_bytes
 from agenteval_tui.text.problems import AgentevalError
 
 MOST_STARTS = 30  # folders whose place is kept; the oldest goes
@@ -101,9 +101,9 @@ def read(path: Path) -> dict[str, Any]:
 
     Raises AgentevalError for what is no regular file of at most 1 MB, or can't be read.
     """
-    content = read_small(path, "the state of the app")
+    content = read_small_bytes(path, "the state of the app")
     try:
-        data = json.loads(content or "{}")
+        data = json.loads(content or b"{}")
     except (ValueError, RecursionError):
         return {}
     return dict(data) if isinstance(data, dict) else {}

@@ -322,7 +322,7 @@ async def test_tests_are_made_marked_tagged_moved_and_deleted_on_suites_and_neve
         suite = load_suite(file).suite
         assert suite is not None
         assert [one.tags for one in suite.tests] == [["smoke"], ["smoke"]]
-        await pilot.press("u", "g", "j", "d")
+        await pilot.press("U", "g", "j", "d")
         await settle(pilot)
         assert tests() == ["one", "one-2", "two"]
         await pilot.press("J")
@@ -459,3 +459,62 @@ async def test_hostile_words_in_every_field_are_shown_and_stay_as_they_are(shop:
         await settle(pilot)
     assert file.read_bytes() != before
     assert yaml.safe_load(file.read_bytes())["tests"][0] == {**test, "repeat": 2}
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (("d",), "one copied to shop.suite.yaml, u undoes."),
+        (("J",), "one moved in shop.suite.yaml, u undoes."),
+        (("j", "K"), "two moved in shop.suite.yaml, u undoes."),
+        (("x", "y"), "one deleted from shop.suite.yaml, u undoes."),
+        (("t", *"new", "enter"), "one tagged in shop.suite.yaml, u undoes."),
+    ],
+)
+async def test_what_is_changed_on_suites_can_be_undone(shop: Path, keys: tuple[str, ...], said: str) -> None:
+    app, file = app_for(shop), shop / "shop.suite.yaml"
+    before = file.read_bytes()
+    async with app.run_test(size=(140, 45), notifications=True) as pilot:
+        await settle(pilot)
+        await pilot.press("u")
+        await settle(pilot)
+        assert file.read_bytes() == before
+        assert any("Nothing was changed here" in note.message for note in app._notifications)
+        await pilot.press("j")
+        for key in keys:
+            await pilot.press(key)
+            await settle(pilot)
+        assert file.read_bytes() != before
+        assert any(note.message == said for note in app._notifications)
+        await pilot.press("u")
+        await settle(pilot)
+        assert file.read_bytes() == before
+        assert any(note.message == f"Undone: {said.removesuffix(', u undoes.')}." for note in app._notifications)
+
+
+async def test_several_changes_are_undone_one_after_the_other_and_none_over_what_another_program_wrote(
+    shop: Path,
+) -> None:
+    app, file = app_for(shop), shop / "shop.suite.yaml"
+    states = [file.read_bytes()]
+    async with app.run_test(size=(140, 45), notifications=True) as pilot:
+        await settle(pilot)
+        await pilot.press("j")
+        for key in ("d", "J", "K", "d"):
+            await pilot.press(key)
+            await settle(pilot)
+            states.append(file.read_bytes())
+        assert len(set(states)) >= 4
+        states.pop()
+        while states:
+            await pilot.press("u")
+            await settle(pilot)
+            assert file.read_bytes() == states.pop()
+        await pilot.press("d")
+        await settle(pilot)
+        theirs = file.read_bytes() + b"# theirs\n"
+        file.write_bytes(theirs)
+        await pilot.press("u")
+        await settle(pilot)
+        assert file.read_bytes() == theirs
+        assert any("was changed since" in note.message for note in app._notifications)

@@ -101,7 +101,7 @@ async def narrow_the_details_take_turns_with_the_list_and_the_last_line_follows(
     await pilot.press("x")
     await settle(pilot)
     assert "with its comments. Its runs stay in the history." in " ".join(text_of(app).replace("│", " ").split())
-    await pilot.press("escape", "u", "tab", "slash", *"zzz")
+    await pilot.press("escape", "U", "tab", "slash", *"zzz")
     await settle(pilot)
     assert "Nothing matches the filter." in text_of(app), "a filter is for the list: the list is shown"
     await pilot.press("enter", "n")

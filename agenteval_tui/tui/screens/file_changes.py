@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from agenteval_tui.suites.taking_back import Written, bytes_of
+from agenteval_tui.suites.taking_back import written as remembered
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.frame import FrameScreen
 
@@ -21,18 +23,25 @@ def change_files(
     change: Change,
     what: str,
     done: Callable[[list[LoadedSuite]], None],
+    *,
+    taken: list[Written] | None = None,
 ) -> None:
     """Make `change(suite, ids)` in each of the files, one after the other.
 
     `what` says it in a few words ("copy one-2"). `done` gets the suites that were written, all or those before the
-    person left one as it is; it is called in every case, so that what the files say now can be shown.
+    person left one as it is; it is called in every case, so that what the files say now can be shown. `taken` gets what
+    undoing each of them needs.
     """
     todo = list(files)
     written: list[LoadedSuite] = []
 
     def work() -> None:
         while todo:
-            written.append(change(*todo[0]))
+            loaded, ids = todo[0]
+            before = bytes_of(loaded)
+            written.append(change(loaded, ids))
+            if taken is not None and (one := remembered(loaded, written[-1], before)) is not None:
+                taken.append(one)
             del todo[0]
 
     def failed(error: AgentevalError) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.suite_tree import Node
 from agenteval_tui.tui.screens.file_changes import change_files
@@ -15,8 +16,11 @@ from agenteval_tui.tui.screens.suites_runs import SuitesRuns
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.taking_back import Written
 
 _DOING = {"copied": "copy", "deleted": "delete", "tagged": "tag", "moved": "move"}
+_WHERE = {"copied": "to", "deleted": "from", "tagged": "in", "moved": "in"}
+MOST_UNDONE = 20  # changes of files that can be undone, one after the other
 
 
 class SuitesScreen(SuitesRuns):
@@ -24,6 +28,10 @@ class SuitesScreen(SuitesRuns):
 
     CSS_PATH = "suites.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("suites"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._undo: list[tuple[str, list[Written]]] = []  # what was done, in words, and the files of it
 
     def action_new_test(self) -> None:
         if self._wait_for_suites():
@@ -101,13 +109,35 @@ class SuitesScreen(SuitesRuns):
 
         who = nodes[0].test.id if len(nodes) == 1 and nodes[0].test is not None else count(len(nodes), "test")
 
+        taken: list[Written] = []
+
         def done(written: list[LoadedSuite]) -> None:
-            if written and what != "moved":
+            if taken:
                 some = "" if len(written) == len(by_file) else "Not all: "
-                self.agenteval.say(f"{some}{who} {what} in {', '.join(one.path.name for one in written)}.")
+                said = f"{some}{who} {what} {_WHERE[what]} {', '.join(one.path.name for one in taken)}"
+                self._undo = [*self._undo[1 - MOST_UNDONE :], (said, taken)]
+                self.agenteval.say(f"{said}, {key_of('suites.undo', self.agenteval.keymap)} undoes.")
             self.reload()
 
-        change_files(self, by_file.values(), change, f"{_DOING[what]} {who}", done)
+        change_files(self, by_file.values(), change, f"{_DOING[what]} {who}", done, taken=taken)
+
+    def action_undo(self) -> None:
+        """Take the last change of files back."""
+        if not self._undo:
+            self.agenteval.say("Nothing was changed here that could be undone.")
+            return
+        said, taken = self._undo.pop()
+        session = self.agenteval.session
+
+        def done(_: list[LoadedSuite]) -> None:
+            self.agenteval.say(f"Undone: {said}.")
+            self.reload()
+
+        def failed(error: AgentevalError) -> None:
+            self.agenteval.say_error(error)
+            self.reload()
+
+        self.ask(lambda: session.take_back(taken), done, group="change", failed=failed)
 
     def action_quarantine(self) -> None:
         from agenteval_tui.tui.screens.quarantine import quarantine_of
