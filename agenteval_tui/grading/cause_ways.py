@@ -1,17 +1,19 @@
 """What is wrong in a line of evidence, so that the same fault has the same name in every run.
 
-A line says what was missed in words for one run: with what was found, where, and how near it was. Here it is reduced
-to what it is about (a tool, an argument, a key) and in which way it is missed. Of metrics that are not known here, a
-plug-in's, the condition alone is taken.
+A line says what was missed in one run: with what was found, where, and how near it was. Here its code and fields are
+reduced to what it is about (a tool, an argument, a key) and in which way it is missed; no sentence is read. Of metrics
+that are not known here, a plug-in's, the condition alone is taken.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import Evidence
+from agenteval_tui.grading.sentences import dotted
 
 LONGEST = 120
 """Characters of a name or message that a cause keeps."""
@@ -32,10 +34,23 @@ def way_of(metric: str, line: Evidence) -> Way:
     return Way(cut(condition), cut(about), cut(way))
 
 
-def extraction_way(reason: str) -> str:
-    """Why nothing was extracted, as a class: what the reason quotes and counts is left out."""
-    said = reason.removeprefix("nothing extracted: ")
-    return next((way for pattern, way in _EXTRACTION if pattern.search(said)), normalised(said.split("; ")[0]))
+def extraction_way(line: Evidence) -> str:
+    """Why nothing was extracted, as a class."""
+    known = _EXTRACTION.get(line.code)
+    if known is not None:
+        return known
+    given = line.message or str(line.fields.get("message") or "")
+    return normalised(given) if given or line.code in _NO_CLASS else str(line.code)
+
+
+def error_way(code: str, fields: Mapping[str, Any], message: str) -> Way:
+    """Why a check could not be made: its code; of what others say (an exception, a server, a plug-in) also their
+    message without what differs from run to run."""
+    if code == Code.BROKE:
+        return Way(code, "", normalised(f"{fields.get('type')}: {fields.get('message')}"))
+    if message or code in _NO_CLASS:
+        return Way("", "", normalised(message or str(fields.get("message") or "")))
+    return Way(code, cut(str(fields.get("measure") or "")))
 
 
 def normalised(message: str) -> str:
@@ -66,21 +81,23 @@ _VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
 _NUMBERS = re.compile(
     r"((?:HTTP(?:/[\d.]+)?|status(?: code)?|answered(?: with)?|code) [1-5]\d\d\b)|\d+(?:[.,:]\d+)*", re.IGNORECASE
 )
-_EXTRACTION: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"^the final answer is empty"), "empty answer"),
-    (re.compile(r"^the \S+ .*code block was asked for|^no [^:]*code block in the final"), "no code block"),
-    (re.compile(r"^no complete .*code block"), "code block not closed"),
-    (re.compile(r"^no match of|^the \S+ match of|takes no part in the match$"), "no match"),
-    (re.compile(r"is no JSON"), "no JSON"),
-    (re.compile(r"^`.*` (?:finds nothing|is null)"), "nothing at the path"),
-    (re.compile(r"called no tool|was never called"), "tool not called"),
-    (re.compile(r"^the result of |^no tool returned a list"), "no list in the result"),
+_EXTRACTION: dict[str, str] = {
+    Code.EMPTY_ANSWER: "empty answer",
+    Code.NO_CODE_BLOCK: "no code block",
+    Code.UNCLOSED_CODE_BLOCK: "code block not closed",
+    Code.NO_PATTERN_MATCH: "no match",
+    Code.NOT_JSON: "no JSON",
+    Code.NOTHING_AT_PATH: "nothing at the path",
+    Code.NEVER_CALLED: "tool not called",
+    Code.NO_LIST: "no list in the result",
+}
+_NO_CLASS = frozenset(
+    {"", Code.MESSAGE, Code.NOTHING_EXTRACTED, Code.BAD_CONFIG, Code.ASKING_FAILED, Code.UNUSABLE_REPLY}
 )
-_CALLED = re.compile(r"\bcalls? of (.+?)(?:, \d| differs | are )")
-_MISSING = re.compile(r"(?:: |; |^)(\S+) is missing \(expected ")
+"""Codes that say only who speaks: what is wrong stands in the message."""
 _INDEX = re.compile(r"\[\d+\]")
 _LISTED = re.compile(r"\[\d+\]|(?<=\.)\d+(?=\.|$)")
-_KEYS = re.compile(r"`([^`]*)`")
+_KEYS = 6  # of those that are missing together, as many as a cause names
 
 
 def _base(condition: str) -> str:
@@ -88,78 +105,82 @@ def _base(condition: str) -> str:
 
 
 def _tool_check(line: Evidence) -> Way:
-    """Usage, arguments, forbidden tools. The tool's name stands first in what is said of it."""
-    condition = line.condition
-    if condition == "tool_call_forbidden":
-        return Way(condition, "", "called")
-    if condition.startswith("forbidden_tools"):
-        return Way("forbidden_tools", str(line.expected), "called")
-    if condition.endswith(".usage"):
-        tool = line.reason.split(" was ", 1)[0]
-        if line.found == 0:
-            return Way("usage", tool, "never called")
+    """Usage, arguments, forbidden tools."""
+    fields = line.fields
+    tool = str(fields.get("tool") or "")
+    if fields.get("forbidden"):
+        return Way("forbidden_tools", tool, "called") if tool else Way("tool_call_forbidden", "", "called")
+    if line.code in (Code.TOO_FEW, Code.TOO_MANY):
         return Way("usage", tool, "called another number of times")
-    names, way = _arguments(line)
-    called = _CALLED.search(line.reason)
-    tool = called[1] if called else line.reason.split(" was ", 1)[0]
+    if line.code == Code.NEVER_CALLED:
+        return Way("arguments" if fields.get("arguments_of") else "usage", tool, "never called")
+    if line.code == Code.UNREADABLE:
+        return Way("arguments", tool, "unreadable")
+    if line.code == Code.MESSAGE:
+        return Way(_part(line.condition))  # of a history that had no codes yet
+    names, way = _arguments(fields.get("arguments") or ())
     return Way("arguments", f"{tool}({', '.join(names)})" if names else tool, way)
 
 
-def _arguments(line: Evidence) -> tuple[list[str], str]:
+def _part(condition: str) -> str:
+    """The part of a ToolCheck that a condition is of: `tools[1].arguments[2]` is of the arguments."""
+    return _base(condition.rsplit(".", 1)[-1])
+
+
+def _arguments(differing: Sequence[Mapping[str, Any]]) -> tuple[list[str], str]:
     """Which arguments are wrong, and whether they are other ones, missing or too many."""
-    if "was never called" in line.reason:
-        return [], "never called"
-    if " are not valid JSON" in line.reason or " are no object" in line.reason:
-        return [], "unreadable"
-    given = [span.path for span in line.spans if span.kind == "arguments"]
-    expected = line.expected if isinstance(line.expected, dict) else {}
-    found = line.found if isinstance(line.found, dict) else None
-    missing = [name for name in expected if name not in found] if found is not None else _MISSING.findall(line.reason)
-    extra = [path for path in given if path.split(".", 1)[0] not in expected]
-    other = [path for path in given if path not in extra]
-    ways = [word for word, some in (("other value", other), ("missing", missing), ("not expected", extra)) if some]
-    names = sorted({_LISTED.sub("[]", name) for name in (*other, *missing, *extra)})
+    by_kind: dict[str, list[str]] = {"differs": [], "missing": [], "extra": []}
+    for one in differing:
+        by_kind.get(one["is"], []).append(one["path"])
+    ways = [said for kind, said in _ARGUMENT_WAYS.items() if by_kind[kind]]
+    names = sorted({_LISTED.sub("[]", path) for paths in by_kind.values() for path in paths})
     return names, ", ".join(ways) or "other value"
 
 
+_ARGUMENT_WAYS = {"differs": "other value", "missing": "missing", "extra": "not expected"}
+
+
 def _trajectory(line: Evidence) -> Way:
-    condition, reason = line.condition, line.reason
-    if condition.startswith("messages"):
+    fields = line.fields
+    if line.group == "messages":
         return Way("messages")
-    if condition.startswith("calls[+"):
-        return Way("calls", str(line.found), "not expected")
-    if condition == "calls[more]":
-        return Way("calls", "", "not expected")
-    tool = str(line.expected).split("(", 1)[0] if isinstance(line.expected, str) else ""
-    if " must not be called" in reason:
-        return Way("calls", tool, "called")
-    if condition == "calls":
-        return Way("calls", "", "called" if line.group == "none" else "never called")
-    if " call differs " in reason:
-        names = sorted({_LISTED.sub("[]", span.path) for span in line.near if span.kind == "arguments"})
+    if line.code == Code.MESSAGE:
+        return Way("calls")
+    tool = str(fields.get("tool") or "")
+    near = fields.get("near_call") or {}
+    if line.code == Code.DIFFERS:
+        wrong = [one["argument"] for one in near.get("arguments") or () if one["is"] in ("differs", "extra")]
+        names = sorted({_LISTED.sub("[]", name) for name in wrong})
         return Way("calls", f"{tool}({', '.join(names)})" if names else tool, "other arguments")
-    return Way("calls", tool, "at another place" if "; it is the " in reason else "never called")
+    return Way("calls", tool, _CALL_WAYS.get(line.code, "never called"))
+
+
+_CALL_WAYS: dict[str, str] = {
+    Code.UNEXPECTED: "not expected",
+    Code.CALLED: "called",
+    Code.OUT_OF_PLACE: "at another place",
+}
 
 
 def _json(line: Evidence) -> Way:
-    base, reason = _base(line.condition), line.reason
-    if base == "parses":
+    base, fields = _base(line.condition), line.fields
+    if line.code == Code.NOT_JSON or base == "parses":
         return Way("parses", "", "no JSON")
-    if base == "required_keys":
-        return Way(base, str(line.expected), "missing")
-    path = _LISTED.sub("[]", str(line.found or ""))
-    if " missing in " in reason:
-        keys = ", ".join(_KEYS.findall(reason.split(" missing in ", 1)[0]))
-        return Way(base, keys, "missing")
-    ways = (
-        ("not of type", "another type"),
-        ("not one of", "not one of the choices"),
-        ("not expected", "not expected"),
-        (" items, expected ", "too few items"),
-        (" not at ", "out of bounds"),
-    )
-    way = next((word for part, word in ways if part in reason), "another value")
-    return Way(base, path, way)
+    if line.code == Code.MESSAGE:
+        return Way(base)
+    if line.code == Code.MISSING:
+        names = [str(key) for key in fields.get("keys") or (fields.get("key"),)]
+        return Way(base, ", ".join(names[:_KEYS]), "missing")
+    return Way(base, _LISTED.sub("[]", dotted(fields.get("path") or ())), _JSON_WAYS.get(line.code, "another value"))
+
+
+_JSON_WAYS: dict[str, str] = {
+    Code.WRONG_TYPE: "another type",
+    Code.NOT_A_CHOICE: "not one of the choices",
+    Code.UNEXPECTED: "not expected",
+    Code.TOO_FEW: "too few items",
+    Code.OUT_OF_BOUNDS: "out of bounds",
+}
 
 
 def _label(line: Evidence) -> Way:
@@ -172,7 +193,8 @@ def _label(line: Evidence) -> Way:
 
 
 def _function(line: Evidence) -> Way:
-    return Way(line.condition, "", normalised(line.reason))
+    """What a function itself says of why it is not content; that it returned something says nothing."""
+    return Way(line.condition, "", normalised(line.message or str(line.fields.get("message") or "")))
 
 
 def _without_index(line: Evidence) -> Way:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from agenteval_tui.grading.codes import Code
+from agenteval_tui.grading.sentences import MEASURES
 from agenteval_tui.grading.words import nth
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.causes import Cause
 
-_EXTRACTION = {
+_EXTRACTION: dict[str, str] = {
     "empty answer": "the final answer is empty",
     "no code block": "the code block that was asked for is not in the answer",
     "code block not closed": "the answer's code block is never closed",
+    "slow_pattern": "the pattern takes too long",
     "no match": "the pattern finds nothing in the answer",
     "no JSON": "the answer is no JSON",
     "nothing at the path": "the path finds nothing in the JSON",
@@ -40,6 +43,32 @@ _LISTS = {
 _PLACE = re.compile(r"^(\w+)\[(\d+)\]$")
 
 
+_ERRORS: dict[str, str] = {
+    Code.UNKNOWN_VARIABLE: "a variable is unknown",
+    Code.BAD_PLACEHOLDER: "a placeholder can't be read",
+    Code.BROKE: "it raised an exception",
+    Code.SLOW_PATTERN: "a pattern takes too long",
+    Code.TOO_LARGE: "there is too much to look at",
+    Code.TOO_DEEP: "the value or the schema is nested too deeply",
+    Code.UNREADABLE_NUMBER: "the JSON has a number that can't be read",
+    Code.PATH_FAILED: "the path can't be applied",
+    Code.UNRESOLVED_REFERENCE: "the schema refers to something that is not in it",
+    Code.NO_EXPECTED_VALUE: "there is nothing to compare with",
+    Code.NO_SYSTEM_PROMPT: "the system prompt was not recorded",
+    Code.NO_WORDS: "the text has no words",
+    Code.NOT_A_LIST: "the value is not a list of documents",
+    Code.NOT_ASKED: "nobody was asked yet",
+    Code.NOT_ASKED_THIS: "it needs asking again",
+    Code.UNREADABLE_REPLY: "the judge's reply can't be read",
+    Code.OFF_SCALE: "the judge's score is not on the scale",
+    Code.NO_SCORE: "the judge's reply has no score",
+    Code.NOTHING_TO_SEE: "the judge would see nothing",
+    Code.UNUSABLE_LABEL: "the label can't be used",
+    Code.UNUSABLE_RETURN: "what the function returned can't be used",
+    Code.UNUSABLE_VECTOR: "the embedder's vectors can't be used",
+}
+
+
 def words_of(cause: Cause) -> str:
     """What is wrong, without the criterion's name."""
     if cause.kind == "agent":
@@ -47,7 +76,11 @@ def words_of(cause: Cause) -> str:
     if cause.kind == "threshold":
         return "the score is below the test's threshold; this has the lowest"
     if cause.kind == "error":
-        return f"{cause.metric or 'the check'} can't be made: {cause.way or 'no reason given'}"
+        why = _ERRORS.get(cause.condition) or cause.condition.replace("_", " ")
+        if cause.condition == Code.NOT_MEASURED:
+            why = f"{MEASURES.get(cause.about, cause.about)} was not measured"
+        said = ": ".join(part for part in (why, cause.way) if part)
+        return f"{cause.metric or 'the check'} can't be made: {said or 'no reason given'}"
     if not (cause.criterion or cause.metric or cause.way or cause.condition):
         return "no stored result says why"
     if cause.condition.startswith("verdict of "):
@@ -73,7 +106,12 @@ def _condition(cause: Cause) -> str:
     said = _TEXT.get(cause.condition) if cause.metric == "TextMatch" else None
     if said:
         return said
-    plain = {"pattern": "the pattern is not found", "not": "the pattern is found", "score": "the score is too low"}
+    plain = {
+        "pattern": "the pattern is not found",
+        "not": "the pattern is found",
+        "score": "the score is too low",
+        "function": "the function says no",
+    }
     said = plain.get(cause.condition, f"{cause.condition} does not hold")
     return f"{said}: {cause.way}" if cause.way else said
 

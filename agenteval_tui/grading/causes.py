@@ -7,7 +7,8 @@ criterion and another test leave the cause what it is. A run whose agent failed 
 the error and its message without numbers, ids, addresses and quoted values.
 
 Signatures are kept in histories and decisions are made about them: changing how one is made makes those decisions
-speak of nothing. `tests/grading/test_causes.py` holds them fast.
+speak of nothing. `tests/grading/test_causes.py` holds them fast; a change needs a new `VERSION`, and a migration that
+rewrites what is stored (`history.signatures`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from agenteval_tui.grading.cause_ways import cut, extraction_way, normalised, way_of
+from agenteval_tui.grading.cause_ways import cut, error_way, extraction_way, normalised, way_of
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.text.quick_dataclass import dataclass
 
@@ -26,6 +27,8 @@ Kind = Literal["failed", "error", "agent", "threshold"]
 """`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
 criterion passed, and the score is below the test's `pass_threshold`."""
 _KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold")
+VERSION = 2
+"""Of how signatures are made. 1 read the sentences of evidence and of errors."""
 _ID = 10
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -94,9 +97,9 @@ def cause_of(result: CriterionResult) -> Cause | None:
     name, prototype = cut(result.criterion), result.prototype_class
     if result.outcome is Outcome.ERROR:
         broken = next((one for one in result.metrics if one.outcome is Outcome.ERROR), None)
-        if broken is None:
-            return Cause("error", name, prototype, way=normalised(result.reason))
-        return Cause("error", name, prototype, broken.type, way=normalised(broken.reason))
+        of = result if broken is None else broken
+        condition, about, way = error_way(of.code, of.fields, of.message)
+        return Cause("error", name, prototype, "" if broken is None else broken.type, condition, about, way)
     if result.outcome is not Outcome.FAILED:
         return None
     if result.source:
@@ -112,8 +115,8 @@ def cause_of(result: CriterionResult) -> Cause | None:
 
 def _of_metric(result: CriterionResult, metric: MetricResult, name: str) -> Cause:
     prototype = result.prototype_class
-    if metric.type == "extraction":
-        return Cause("failed", name, prototype, "extraction", way=extraction_way(metric.reason))
+    if metric.type == "extraction" and metric.evidence:
+        return Cause("failed", name, prototype, "extraction", way=extraction_way(metric.evidence[0]))
     if result.value == "" and prototype == "TextResponse":
         # Whatever was looked for: nothing was there to look in.
         return Cause("failed", name, prototype, way="empty answer")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.recordings import find_recordings
+from agenteval_tui.history.signatures import upgrade_signatures
 
 APPLICATION_ID = 0x41474556  # "AGEV" in the file's header: says that the file is ours
 
@@ -230,6 +231,10 @@ _RECORDINGS = (
         WHERE status IN ('passed', 'failed', 'error', 'needs_review') AND superseded = 0""",
 )
 
+# Causes are made of codes and fields (version 2 of their signatures), and results are stored with them: a program that
+# does not know the layout refuses the file by its version.
+_SIGNATURES = (upgrade_signatures,)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -240,6 +245,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(7, "rows of datasets by what they are", _DATASET_ROWS),
     Migration(8, "how each criterion was written", _TEXTS),
     Migration(9, "recordings that were graded again", _RECORDINGS),
+    Migration(10, "causes by codes, not by sentences", _SIGNATURES),
 )
 
 

@@ -86,7 +86,7 @@ def _expected(
         if one.matchers and one.how != "ignore":
             given = arguments_of(call) or {}
             spans = tuple(Span("arguments", right, path=key) for key in one.matchers if key in given) or spans
-        fields: dict[str, Any] = {"tool": call.name, "wanted": one.said, "call": right}
+        fields: dict[str, Any] = {"tool": one.name, "wanted": one.said, "call": right}
         if mode == "none":
             fields["forbidden"] = True
         return Evidence(name, mode != "none", "", one.said, call.name, spans, (), mode, Code.CALLED, fields)
