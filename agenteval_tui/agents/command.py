@@ -20,6 +20,7 @@ from agenteval_tui.agents.interface import (
     Done,
     Failed,
     Logged,
+    Prepared,
 )
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.programs.options import argv_of, folder_of
@@ -47,7 +48,7 @@ class CommandAgent:
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One process: its events as it writes them."""
-        options = self._options
+        options, began = self._options, time.perf_counter()
         try:
             if request.config and request.config != self._setup.config:
                 options = read_options(CommandOptions, self._setup.name, request.config)
@@ -56,6 +57,8 @@ class CommandAgent:
             yield Failed(RunError("program", error.what, error.mend))
             return
         async with program:
+            # What it does then is its own business, unless it says with `ready` that it was still starting.
+            yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
             program.write(_input(request, options))
             program.close_stdin()
             async with aclosing(self._listen(program, options)) as events:

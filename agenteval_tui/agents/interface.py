@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from agenteval_tui.text.quick_dataclass import dataclass
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,27 @@ class TurnEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared:
+    """Something had to be started before the agent could work: an interpreter, an import, servers of tools. It is over
+    now, and took `duration_ms`; that is not the agent's time."""
+
+    name: str
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """What was told so far in this turn does not count: it is told again, in another order or whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something that the run must say although it went on, such as a message that could not be read."""
+
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReported:
     """Tokens of one request; those of several requests of a run add up."""
 
@@ -175,6 +196,9 @@ AgentEvent = (
     | ToolCallFinished
     | TurnEnded
     | UsageReported
+    | Prepared
+    | Restarted
+    | Noted
     | Logged
     | Recorded
     | Done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing
@@ -16,6 +17,7 @@ from agenteval_tui.agents.interface import (
     AgentSetup,
     CheckReport,
     Failed,
+    Prepared,
     Prompted,
 )
 from agenteval_tui.agents.network_options import ModelOptions
@@ -101,11 +103,14 @@ class ModelAgent(ABC, Generic[Options]):
         if given != request.messages:
             yield Prompted(given)
         async with AsyncExitStack() as stack:
+            began = time.perf_counter()
             try:
                 await stack.enter_async_context(toolbox)
             except AgentevalError as error:
                 yield wire.server.failed("tool", error.what, error.mend)
                 return
+            if toolbox.sources:
+                yield Prepared("start of tool servers", (time.perf_counter() - began) * 1000)
             protocol = self._protocol(options)
             dialogue = protocol.begin(said(given, request.tool_calls, CallIds()), toolbox.specs(), request.seed)
             events = converse(wire, protocol.path, dialogue, toolbox, options.max_steps)

@@ -12,9 +12,12 @@ from agenteval_tui.agents.interface import (
     Done,
     Failed,
     Logged,
+    Noted,
+    Prepared,
     Prompted,
     ReasoningDelta,
     Recorded,
+    Restarted,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
@@ -26,6 +29,7 @@ from agenteval_tui.transcripts.codec import decode_arguments
 from agenteval_tui.transcripts.model import (
     CallStatus,
     Message,
+    Note,
     RunError,
     Step,
     Timing,
@@ -36,6 +40,7 @@ from agenteval_tui.transcripts.model import (
 )
 
 _PROMPTS = ("system", "developer")
+NOTES_KEPT = 50
 LOG_KEPT = 64 * 1024
 """Characters of what programs wrote to their standard error: the end of it."""
 
@@ -91,6 +96,7 @@ class Recorder:
         self._later: list[tuple[int, Message]] = []
         self._open: _Turn | None = None
         self._now = 0.0
+        self._worked = 0.0  # when the agent itself last said something
         self._last_end = 0.0
         self._first_token: float | None = None
         self._ended: float | None = None
@@ -100,10 +106,15 @@ class Recorder:
         self._error: RunError | None = None
         self._recorded: Transcript | None = None
         self._log = ""
+        self._setup: list[Step] = []
+        self._notes: list[Note] = []
+        self._answers_from = 0  # of the turns, the first that answers what the user said last
 
     def apply(self, event: AgentEvent) -> None:
         """Take one event. Its time is now."""
-        self._now = (self._clock() - self._began) * 1000
+        self._now = max(self._now, (self._clock() - self._began) * 1000)
+        if not isinstance(event, Prepared):
+            self._worked = self._now
         match event:
             case TextDelta(text):
                 if text:
@@ -123,6 +134,13 @@ class Recorder:
                 self._finish_call(event)
             case TurnEnded():
                 self._end_turn()
+            case Prepared(name, duration_ms):
+                self._prepared(name, duration_ms)
+            case Restarted():
+                self._restart()
+            case Noted(note):
+                if note not in self._notes and len(self._notes) < NOTES_KEPT:
+                    self._notes.append(note)
             case UsageReported(usage):
                 self._usage = add_usage(self._usage, usage)
             case Prompted(messages):
@@ -149,6 +167,7 @@ class Recorder:
         self._end_turn()
         self._calls = {}
         self._later.append((len(self._turns), message))
+        self._answers_from = len(self._turns)
         self._ended, self._finish = None, ""
 
     def transcript(self) -> Transcript:
@@ -179,14 +198,30 @@ class Recorder:
         return Transcript(
             messages=done,
             tool_calls=tuple(calls),
-            timing=Timing(self._first_token, total, tuple(steps)),
+            timing=Timing(self._first_token, total, (*self._setup, *steps)),
             usage=self._usage,
             model=self._model,
             finish_reason=self._finish,
             final_output=last_answer(done[answers_from:]),
             error=self._error,
             log=self._log,
+            notes=tuple(self._notes),
         )
+
+    def _prepared(self, name: str, duration_ms: float) -> None:
+        """The clock stood still meanwhile: at most since the agent itself last said something."""
+        took = min(max(0.0, duration_ms), self._now - self._worked)
+        self._setup.append(Step(name, self._worked, duration_ms, setup=True))
+        self._began += took / 1000
+        self._now -= took
+
+    def _restart(self) -> None:
+        """What this turn of the user's has brought is told again; only when it began to come stays."""
+        self._end_turn()
+        gone = self._turns[self._answers_from :]
+        del self._turns[self._answers_from :]
+        self._made -= sum(len(turn.calls) for turn in gone)
+        self._calls = {}
 
     def _prompted(self, messages: tuple[Message, ...]) -> None:
         """What the model really gets. In a later turn that holds the whole conversation: only what is new is taken."""

@@ -75,6 +75,9 @@ EVENT: Schema = {
                 "duration_ms": NUMBER,
             },
         ),
+        _event("ready", "The program has started: what it did until now is not the agent's time. The first event.", {}),
+        _event("restart", "What was told so far does not count: it is told again, in another order or whole.", {}),
+        _event("note", "Something that the run shall say.", {"code": TEXT, "what": TEXT}, ("code", "what")),
         _event("message_end", "The message is complete; what follows begins another one.", {}),
         _event(
             "usage",

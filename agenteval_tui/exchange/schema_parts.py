@@ -153,7 +153,9 @@ TIMING = record(
     {
         "first_token_ms": NUMBER,
         "total_ms": NUMBER,
-        "steps": array(record({"name": TEXT, "started_ms": NUMBER, "duration_ms": NUMBER})),
+        "steps": array(
+            record({"name": TEXT, "started_ms": NUMBER, "duration_ms": NUMBER, "setup": FLAG}, optional=("setup",))
+        ),
     },
     optional=("first_token_ms", "total_ms", "steps"),
 )
@@ -172,8 +174,9 @@ TRANSCRIPT = record(
         "final_output": TEXT,
         "error": or_null(ERROR),
         "log": TEXT,
+        "notes": array(record({"code": TEXT, "what": TEXT})),
     },
-    optional=("tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error", "log"),
+    optional=("tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error", "log", "notes"),
 )
 
 ROW_KEY: Schema = {

@@ -16,7 +16,7 @@ from typing import Any
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.text.identity import criterion_names
-from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 _LAYOUT = 1
 _RESULTS_LAYOUT = 2
@@ -121,23 +121,29 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
                 (c.id, c.name, c.arguments, c.result, c.status, c.started_ms, c.duration_ms, c.message, c.malformed)
                 for c in transcript.tool_calls
             ],
-            (timing.first_token_ms, timing.total_ms, [(s.name, s.started_ms, s.duration_ms) for s in timing.steps]),
+            (timing.first_token_ms, timing.total_ms, [_step(s) for s in timing.steps]),
             (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens, usage.cost),
             transcript.model,
             transcript.finish_reason,
             transcript.final_output,
             None if error is None else (error.kind, error.message, error.mend),
-            *((transcript.log,) if transcript.log else ()),
+            *((transcript.log,) if transcript.log or transcript.notes else ()),
+            *(([(note.code, note.what) for note in transcript.notes],) if transcript.notes else ()),
         ]
     )
     data = text.encode("ascii")
     return hashlib.sha256(data).digest()[:16], _compress(data)
 
 
+def _step(step: Step) -> tuple[object, ...]:
+    made = (step.name, step.started_ms, step.duration_ms)
+    return (*made, True) if step.setup else made
+
+
 def unpack_transcript(data: bytes) -> Transcript:
     """The transcript that `pack_transcript` packed. Raises ValueError when the bytes are something else."""
     try:
-        layout, messages, calls, timing, usage, model, finish, final, error, *log = json.loads(_decompress(data))
+        layout, messages, calls, timing, usage, model, finish, final, error, *more = json.loads(_decompress(data))
         if layout != _LAYOUT:
             raise ValueError(f"layout {layout} is not known")
         return Transcript(
@@ -154,7 +160,8 @@ def unpack_transcript(data: bytes) -> Transcript:
             finish_reason=finish,
             final_output=final,
             error=None if error is None else RunError(*error),
-            log=log[0] if log else "",
+            log=more[0] if more else "",
+            notes=tuple([Note(*note) for note in more[1]]) if len(more) > 1 else (),
         )
     except (zlib.error, TypeError, LookupError, RecursionError) as wrong:
         raise ValueError(f"these bytes are no transcript: {wrong}") from wrong

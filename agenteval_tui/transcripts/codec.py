@@ -11,6 +11,7 @@ from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import (
     Message,
+    Note,
     RunError,
     Step,
     Timing,
@@ -32,13 +33,14 @@ def to_json(transcript: Transcript) -> dict[str, Any]:
             {"id": call.id, "name": call.name, "arguments": call.arguments, **_call_rest(call)}
             for call in transcript.tool_calls
         ],
-        "timing": _lean(asdict(transcript.timing)),
+        "timing": _timing(transcript.timing),
         "usage": _lean(asdict(transcript.usage)),
         "model": transcript.model,
         "finish_reason": transcript.finish_reason,
         "final_output": transcript.final_output,
         "error": None if transcript.error is None else asdict(transcript.error),
         **({"log": transcript.log} if transcript.log else {}),
+        **({"notes": [asdict(note) for note in transcript.notes]} if transcript.notes else {}),
     }
 
 
@@ -255,6 +257,15 @@ def _lean(fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _timing(timing: Timing) -> dict[str, Any]:
+    made = _lean(asdict(timing))
+    if "steps" in made:
+        made["steps"] = [
+            one if one["setup"] else {k: v for k, v in one.items() if k != "setup"} for one in made["steps"]
+        ]
+    return made
+
+
 def _call_rest(call: ToolCall) -> dict[str, Any]:
     rest = {
         "result": call.result,
@@ -312,4 +323,5 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         final_output=final if isinstance(final, str) else last_answer(messages),
         error=RunError(**error) if error else None,
         log=str(data.get("log") or ""),
+        notes=tuple(Note(str(one["code"]), str(one["what"])) for one in data.get("notes") or ()),
     )

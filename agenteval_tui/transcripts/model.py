@@ -54,16 +54,23 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn of the model or one tool call: its name, start and length in milliseconds since the run's start."""
+    """One turn of the model or one tool call: its name, start and length in milliseconds since the run's start.
+
+    `setup`: something that was started for the agent (an interpreter, imports, tool servers). It is no part of the
+    agent's time: the clock that all other times are measured with stands still meanwhile.
+    """
 
     name: str
     started_ms: float
     duration_ms: float
+    setup: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Milliseconds: from the start to the first token, to the end, and by step. None: not measured."""
+    """Milliseconds: from the start to the first token, to the end, and by step. None: not measured.
+
+    Steps with `setup` count in neither of the first two."""
 
     first_token_ms: float | None = None
     total_ms: float | None = None
@@ -98,6 +105,32 @@ class RunError:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something that a run must say although it went on. `code` is the class of it, `what` the particular thing.
+
+    unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
+    can't hold. unmatched_result: the result of a call that nobody made (the tool). interrupted: a graph stopped to ask
+    a person (what it asks).
+    """
+
+    code: str
+    what: str
+
+    @property
+    def said(self) -> str:
+        """The note in words."""
+        return _NOTES.get(self.code, "{what}").format(what=self.what)
+
+
+_NOTES = {
+    "unread": "the agent gave something that could not be read: {what}",
+    "left_out": "left out: {what}",
+    "unmatched_result": "a tool's result without its call: {what}",
+    "interrupted": "the graph stopped to ask a person: {what}",
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """Everything that one run of an agent left behind. `final_output` is the final answer's text; `log` what a program
     wrote to its standard error (the end of it), which nothing is judged by."""
@@ -111,6 +144,7 @@ class Transcript:
     final_output: str = ""
     error: RunError | None = None
     log: str = ""
+    notes: tuple[Note, ...] = ()
 
     @property
     def final_message(self) -> int | None:

@@ -55,6 +55,9 @@ class TranscriptRedactor(Redactor):
         steps = tuple([replace(one, name=self.text(one.name)) for one in transcript.timing.steps]) if changed else ()
         if changed and steps != transcript.timing.steps:
             changed["timing"] = replace(transcript.timing, steps=steps)
+        notes = tuple([replace(one, what=self.text(one.what)) for one in transcript.notes])
+        if notes != transcript.notes:
+            changed["notes"] = notes
         error = transcript.error
         if error is not None:
             said = self.error(error)
@@ -73,6 +76,7 @@ class TranscriptRedactor(Redactor):
         if transcript.final_output not in parts:
             parts.append(transcript.final_output)
         parts += [step.name for step in transcript.timing.steps]
+        parts += [note.what for note in transcript.notes]
         if error is not None:
             parts += (error.message, error.mend)
             if self.error(error) is not error:

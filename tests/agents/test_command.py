@@ -138,6 +138,7 @@ async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     agent = make_agent("a", python(code), base_dir=tmp_path, env={})
     events = agent.run(AgentRequest((Message("user", "x"),)))
+    assert (await anext(events)).name == "start of the process"
     assert await anext(events) == TextDelta("first")
     await asyncio.to_thread((tmp_path / "go").write_text, "go")
     assert [event async for event in events] == [TextDelta("second"), Done()]

@@ -23,6 +23,8 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "tool_result", "id": "a", "result": [1], "error": False, "duration_ms": 3.5},
     {"type": "tool_result", "error": "why"},
     {"type": "message_end"},
+    {"type": "restart"},
+    {"type": "note", "code": "mine", "what": "x"},
     {"type": "usage", "input_tokens": 1, "cost": 0.1},
     {"type": "done", "model": "m", "more": "is passed over"},
     {"type": "error", "message": "m", "retry": True, "retry_after_s": 1},

@@ -27,7 +27,7 @@ from agenteval_tui.history.blobs import (
 from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.identity import criterion_names
-from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 # Every code point, also NUL, lone surrogates and what turns text around.
 texts = st.text(st.characters(exclude_categories=()), max_size=40)
@@ -70,13 +70,15 @@ transcripts = st.builds(
         Timing,
         milliseconds,
         milliseconds,
-        st.lists(st.builds(Step, texts, st.floats(0, 1e6), st.floats(0, 1e6)), max_size=3).map(tuple),
+        st.lists(st.builds(Step, texts, st.floats(0, 1e6), st.floats(0, 1e6), st.booleans()), max_size=3).map(tuple),
     ),
     usage=st.builds(Usage, counts, counts, counts, counts, st.none() | st.floats(0, 100)),
     model=texts,
     finish_reason=texts,
     final_output=texts,
     error=st.none() | st.builds(RunError, texts, texts, texts),
+    log=texts,
+    notes=st.lists(st.builds(Note, texts, texts), max_size=2).map(tuple),
 )
 spans = st.lists(
     st.builds(
@@ -245,7 +247,7 @@ def test_every_field_of_the_models_is_packed() -> None:
     assert {cls.__name__: [field.name for field in fields(cls)] for cls in (Transcript, Message, ToolCall)} == {
         "Transcript": [
             *("messages", "tool_calls", "timing", "usage", "model", "finish_reason", "final_output", "error"),
-            "log",
+            *("log", "notes"),
         ],
         "Message": ["role", "content", "reasoning", "tool_calls", "tool_call", "tool_call_id", "name"],
         "ToolCall": [
@@ -253,7 +255,7 @@ def test_every_field_of_the_models_is_packed() -> None:
         ],
     }
     numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError)}
-    assert numbers == {"Timing": 3, "Step": 3, "Usage": 5, "RunError": 3}
+    assert numbers == {"Timing": 3, "Step": 4, "Usage": 5, "RunError": 3}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
     assert numbers == {"CriterionResult": 15, "MetricResult": 10, "Evidence": 10, "Span": 5}
 

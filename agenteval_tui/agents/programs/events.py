@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -11,7 +12,10 @@ from agenteval_tui.agents.interface import (
     AgentEvent,
     Done,
     Failed,
+    Noted,
+    Prepared,
     ReasoningDelta,
+    Restarted,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
@@ -20,9 +24,12 @@ from agenteval_tui.agents.interface import (
     UsageReported,
 )
 from agenteval_tui.agents.programs.words import storable
-from agenteval_tui.transcripts.model import RunError, Usage
+from agenteval_tui.transcripts.model import Note, RunError, Usage
 
-TYPES = ("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error")
+TYPES = (
+    *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
+    *("restart", "note", "ready"),
+)
 
 _USAGE = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
@@ -57,7 +64,12 @@ class EventReader:
             "usage": lambda event: [UsageReported(usage_of(event))],
             "done": self._done,
             "error": self._error,
+            "restart": self._restart,
+            "note": lambda event: [Noted(Note(_text(event, "code"), _text(event, "what")))],
+            "ready": self._ready,
         }
+        self._began = time.perf_counter()
+        self._spoke = False
 
     def read(self, event: Any) -> list[AgentEvent]:
         """What one event means. Raises `EventError` for what is none."""
@@ -69,7 +81,19 @@ class EventReader:
             hint = f"did you mean {near[0]!r}?" if near else f"types: {', '.join(TYPES)}"
             said = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
             raise EventError(f"{said}; {hint}")
-        return self._read[kind](event)
+        read = self._read[kind](event)
+        self._spoke = True
+        return read
+
+    def _restart(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        self._open.clear()
+        return [Restarted()]
+
+    def _ready(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        """What the program did until now was to start."""
+        if self._spoke:
+            raise EventError("an event of type 'ready' comes after others; it is the first, or none")
+        return [Prepared("start of the program", (time.perf_counter() - self._began) * 1000)]
 
     def _call(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         name = _text(event, "name")
