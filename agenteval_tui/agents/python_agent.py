@@ -16,6 +16,7 @@ from agenteval_tui.agents.interface import (
     CheckStep,
     Done,
     Failed,
+    Prepared,
 )
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.programs.events import EventError, EventReader
@@ -49,6 +50,7 @@ class PythonAgent:
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One call of the function: its events as it gives them."""
         options = self._options
+        began = time.perf_counter()
         try:
             if request.config and request.config != self._setup.config:
                 options = read_options(PythonOptions, self._setup.name, request.config)
@@ -58,7 +60,7 @@ class PythonAgent:
             return
         well = False
         try:
-            async with aclosing(self._call(host, request, options)) as events:
+            async with aclosing(self._call(host, request, options, began)) as events:
                 async for event in events:
                     well = isinstance(event, Done)
                     yield event
@@ -74,7 +76,7 @@ class PythonAgent:
         host: PythonHost | None = None
         try:
             host = await self._host(options)
-            await host.call("find", options.callable)
+            await host.call("find agent", options.callable)
         except AgentevalError as error:
             steps = (CheckStep("reachable", False, error.what),)
             return CheckReport(False, error.what, mend=error.mend, steps=steps)
@@ -115,11 +117,12 @@ class PythonAgent:
         return {**self._setup.env, **options.env}
 
     async def _call(
-        self, host: PythonHost, request: AgentRequest, options: PythonOptions
+        self, host: PythonHost, request: AgentRequest, options: PythonOptions, began: float
     ) -> AsyncGenerator[AgentEvent, None]:
         reader = EventReader()
         document = request_document(request, options.settings)
-        wait_s, what = options.timeouts.first_token, "gave no sign"
+        # The interpreter and the import take their time; the run's own limit holds for them.
+        wait_s, what = None, ""
         limit = int(options.max_reply_mb * 1_000_000)
         done = Done()
         try:
@@ -129,6 +132,12 @@ class PythonAgent:
                         answer = await anext(answers)
                     if "returned" in answer:
                         break
+                    if "prepared" in answer:
+                        imported = min(float(answer["prepared"]["ms"]), (time.perf_counter() - began) * 1000)
+                        yield Prepared("start of the interpreter", (time.perf_counter() - began) * 1000 - imported)
+                        yield Prepared("import", imported)
+                        wait_s, what = options.timeouts.first_token, "gave no sign"
+                        continue
                     if reader.ended:
                         continue  # it said that it was done; its process is free once it returns
                     for event in reader.read(answer["event"]):
@@ -155,9 +164,16 @@ class PythonAgent:
     def _said(self, error: Exception, host: PythonHost, options: PythonOptions) -> tuple[str, str]:
         env = self._env(options)
         if isinstance(error, RaisedError):
+            if error.wrong:
+                return without_secrets(
+                    str(error), env
+                ), "see docs/agents.md for what may be named, and what it may give"
             said, mend = f"{options.callable} raised {error}", ""
-            if "ModuleNotFoundError" in str(error):
-                mend = "put it beside the suite, name its folder in `path`, or an interpreter that has it in `python`"
+            if str(error).startswith(("ModuleNotFoundError", "ImportError")):
+                mend = (
+                    "install the package, or name an interpreter that has it in `python`; "
+                    "for a module of your own, put it beside the suite or name its folder in `path`"
+                )
             return without_secrets(said, env), mend
         code = host.program.returncode
         ended = str(error) if code is None else f"{error}, its process {how_it_ended(code)}"

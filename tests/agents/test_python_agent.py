@@ -144,7 +144,8 @@ async def test_usage_model_and_reason(run_agent: Run) -> None:
     transcript = (await run_agent(python("completion"))).transcript
     assert (transcript.usage, transcript.model, transcript.finish_reason) == (Usage(3), "m", "length")
     ran = await run_agent(python("flow"))
-    assert ran.events == [TextDelta("a"), Done("stop", "m")]
+    assert [one.name for one in ran.events[:2]] == ["start of the interpreter", "import"]
+    assert ran.events[2:] == [TextDelta("a"), Done("stop", "m")]
 
 
 async def test_a_conversation_with_earlier_calls(run_agent: Run) -> None:
@@ -262,7 +263,7 @@ async def test_the_check_finds_the_function(tmp_path: Path) -> None:
     assert (report.ok, report.steps[0].name) == (True, "reachable")
     report = await make_agent("a", python("pieces"), base_dir=tmp_path, env={}).check(thorough=True)
     assert [(step.name, step.ok) for step in report.steps] == [("reachable", True), ("streams", True), ("tools", True)]
-    for name, said in (("absent", "no attribute 'absent'"), ("count", "no function but a int")):
+    for name, said in (("absent", "no attribute 'absent'"), ("count", "is an int, not a function or an agent")):
         report = await make_agent("a", python(name), base_dir=tmp_path, env={}).check()
         assert not report.ok
         assert said in report.message

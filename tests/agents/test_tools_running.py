@@ -162,7 +162,7 @@ async def test_calls_run_at_once(tmp_path: Path, name: str) -> None:
         ({"name": "f", "python": "absent:f"}, "tool 'f': absent:f: ModuleNotFoundError: No module named 'absent'"),
         ({"name": "f", "python": "mine:absent"}, "has no attribute 'absent'"),
         ({"name": "f", "python": "mine:by_position"}, "parameter 'x' can't be given by name"),
-        ({"name": "f", "python": "mine:cart", "parameters": {"type": "object"}}, "no function but a list"),
+        ({"name": "f", "python": "mine:cart", "parameters": {"type": "object"}}, "is a list, not a function"),
         ({"name": "f", "command": "./absent.sh"}, "tool 'f': there is no program ./absent.sh"),
     ],
 )

@@ -1,7 +1,8 @@
-"""What a Python agent is called with, and what it gives, as events. Runs in the child: needs only the standard library.
+"""What a Python agent is called with, and what it gives, as events. Runs in the child: only the standard library.
 
-An agent may give a text; an event (a dict with `type`); a message or messages as OpenAI, LangChain or LangGraph have
-them; a dict or an object with an answer in it; or yield any of these.
+An agent may give a text; an event (a dict with `type`); a message or messages as OpenAI or LangChain have them, items
+of the Responses API; what LangGraph, pydantic-ai and openai-agents return and stream; a dict or an object with an
+answer in it; or yield any of these.
 """
 
 from __future__ import annotations
@@ -9,12 +10,24 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import sys
 from typing import Any
 
-EVENTS = ("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error")
+# The modules beside this one are no package of the child's: it loads them under these names, before this one.
+pieces: Any = sys.modules.get("_agenteval_python_pieces")
+conversation: Any = sys.modules.get("_agenteval_python_conversation")
+
+EVENTS = (
+    *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
+    *("restart", "note", "ready"),
+)
 OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repetition", "seed", "run", "turn")
+# What frameworks call the prompt, where it is optional.
+PROMPTS = ("user_prompt", "input", "message", "query", "question", "task", "text")
 ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "result")
-ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
+MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
+EVENT_NAMES = ("on_chat_model_stream", "on_chat_model_end", "on_tool_end", "on_chain_end")
+WANTED = "give a text, an event, messages, or what a framework returns (docs/agents.md)"
 
 
 def call(function: Any, request: Any) -> Any:
@@ -25,6 +38,7 @@ def call(function: Any, request: Any) -> Any:
         return function(request["prompt"])
     positional, named = [], {}
     prompted = any(one.name in ("prompt", "request") for one in parameters)
+    wanted = prompted or any(one.name == "messages" or one.default is one.empty for one in parameters)
     for one in parameters:
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             continue
@@ -32,6 +46,8 @@ def call(function: Any, request: Any) -> Any:
             value = request
         elif one.name in OFFERED:
             value = request[one.name]
+        elif not wanted and one.name in PROMPTS:
+            value, wanted = request["prompt"], True
         elif one.default is one.empty and not prompted and one.kind is not one.KEYWORD_ONLY:
             value, prompted = request["prompt"], True
         elif one.default is one.empty:
@@ -46,161 +62,512 @@ def call(function: Any, request: Any) -> Any:
     return function(*positional, **named)
 
 
-def events(piece: Any, given: Any, streamed: Any) -> Any:
-    """The events that something an agent gave means. `given`: the messages it was asked with, which a framework may
-    give back before its own. `streamed`: the piece is one of several."""
-    if piece is None:
-        return
-    if isinstance(piece, str):
-        yield {"type": "text", "text": piece}
-        return
-    piece = _data(piece)
-    if isinstance(piece, dict):
-        for event in _dict(piece, given, streamed):
-            yield event
-    elif isinstance(piece, (list, tuple)) and piece and all(_is_message(_data(one)) for one in piece):
-        for event in _messages([_data(one) for one in piece], given):
-            yield event
-    elif isinstance(piece, (bool, int, float, list, tuple)):
-        yield {"type": "text", "text": json.dumps(piece, default=str, ensure_ascii=False)}
-    else:
-        raise TypeError(f"an agent can't give a {type(piece).__name__}; give a text, an event or messages")
+class Reader:
+    """Reads what one call of an agent gives, piece by piece. `given`: the messages that it was asked with, which a
+    framework may give back before its own."""
 
+    def __init__(self, given: Any) -> None:
+        self.said = conversation.Conversation(given)
+        self._note = self.said.note
+        self._items: Any = []  # of the Responses API, as they came
+        self._responses = 0  # of pydantic-ai's stream
+        self._open = False
+        self._chunks: Any = {}  # LangChain's, by the id of their message
+        self._state: Any = None
 
-def _dict(piece: Any, given: Any, streamed: Any) -> Any:
-    if piece.get("type") in EVENTS and not _is_message(piece):
-        yield piece
-        return
-    if isinstance(piece.get("messages"), (list, tuple)):
-        for event in _messages([_data(one) for one in piece["messages"]], given):
-            yield event
-        return
-    if isinstance(piece.get("choices"), list) and piece["choices"]:  # a Chat Completions response
-        choice = _data(piece["choices"][0])
-        message = dict(_data(choice.get("message") or {}), role="assistant")
-        for event in _messages([message], []):
-            yield event
+    def take(self, piece: Any, streamed: Any) -> Any:
+        """The events that something an agent gave means. `streamed`: it is one of several. Raises TypeError."""
+        self._read(piece, streamed)
+        return self.said.news()
+
+    def end(self) -> Any:
+        """What can be told only at the end."""
+        self._settle()
+        return self.said.news(end=True)
+
+    # What it is.
+
+    def _read(self, piece: Any, streamed: Any) -> Any:
+        if piece is None:
+            return
+        if isinstance(piece, str):
+            self.said.text(piece)
+        elif isinstance(piece, (bytes, bytearray)):
+            text = bytes(piece).decode("utf-8", "replace")
+            try:  # as all_messages_json() gives it
+                self._read(json.loads(text), streamed)
+            except ValueError:
+                self.said.text(text)
+        elif isinstance(piece, dict):
+            self._dict(piece, streamed)
+        elif self._of_framework(piece, streamed):
+            return
+        elif isinstance(piece, (list, tuple)):
+            self._list(piece, streamed)
+        elif isinstance(piece, (bool, int, float)):
+            self.said.text(json.dumps(piece))
+        elif pieces.is_message(piece):
+            self._message(piece, streamed)
+        elif pieces.made_by(piece, "openai") and pieces.is_item(piece):
+            self._response_items([piece])
+        else:
+            self._object(piece, streamed)
+
+    def _of_framework(self, piece: Any, streamed: Any) -> Any:
+        """Read what only one framework has; False where this is something else."""
+        if isinstance(piece, tuple):
+            return self._part_of_stream(piece, streamed)
+        if pieces.made_by(piece, "pydantic_ai", "pydantic_graph"):
+            return self._pydantic(piece)
+        return pieces.made_by(piece, "agents") and self._openai_agents(piece)
+
+    def _dict(self, piece: Any, streamed: Any) -> Any:
+        kind = piece.get("type")
+        if kind in MODES and "data" in piece and "ns" in piece:  # LangGraph's stream, version 2
+            self._mode(kind, piece["data"])
+        elif isinstance(piece.get("event"), str) and piece["event"].startswith("on_") and "data" in piece:
+            self._stream_event(piece)
+        elif kind in EVENTS and not pieces.is_message(piece):
+            self._raw(piece)
+        elif pieces.is_pydantic(piece):
+            self.said.whole(pieces.from_pydantic(piece, self._note))
+        elif isinstance(piece.get("messages"), (list, tuple)):
+            self._graph_state(piece)
+        elif isinstance(piece.get("choices"), list) and (piece["choices"] or "usage" in piece):
+            self._completion(piece)
+        elif pieces.is_item(piece) and not (kind == "message" and isinstance(piece.get("content"), str)):
+            self._response_items([piece])
+        elif pieces.is_message(piece):
+            self._message(piece, streamed)
+        elif isinstance(piece.get("output"), list) and piece["output"] and all(map(pieces.is_item, piece["output"])):
+            self._response(piece)
+        elif self._task(piece) or self._updates(piece):
+            return
+        else:
+            self._answer(piece, streamed)
+
+    def _list(self, piece: Any, streamed: Any) -> Any:
+        if not piece and streamed:
+            return  # a list that is still to grow
+        if all(isinstance(one, (str, bool, int, float, type(None))) for one in piece):
+            self.said.text(json.dumps(list(piece), ensure_ascii=False))
+        elif piece and all(pieces.is_item(one) or pieces.is_message(one) for one in piece):
+            if any(pieces.is_item(one) for one in piece):
+                self.said.whole(pieces.from_items(piece, self._note))
+            else:
+                self.said.whole(self._messages(piece))
+        elif any(self._readable(one) for one in piece):
+            told: Any = []
+            for one in piece:
+                if pieces.is_pydantic(one):
+                    told.extend(pieces.from_pydantic(one, self._note))
+                elif pieces.is_message(one):
+                    told.extend(self._messages([one]))
+                elif self._readable(one):
+                    self._read(one, True)
+                else:
+                    self._note("unread", pieces.type_of(one))
+            if told:
+                self.said.whole(told)
+        else:
+            self._as_json(piece)
+
+    def _readable(self, one: Any) -> Any:
+        if pieces.is_pydantic(one) or pieces.is_message(one) or pieces.is_item(one):
+            return True
+        return (isinstance(one, dict) and one.get("type") in EVENTS) or self._is_result(one) or hasattr(one, "raw_item")
+
+    @staticmethod
+    def _is_result(one: Any) -> Any:
+        return hasattr(one, "new_messages") or hasattr(one, "to_input_list")
+
+    def _raw(self, event: Any) -> Any:
+        if event.get("type") == "done":
+            self._settle()
+        self.said.event(event)
+
+    # Messages of Chat Completions, LangChain and LangGraph.
+
+    def _messages(self, given: Any) -> Any:
+        made: Any = []
+        for one in given:
+            made.append(pieces.message_of(one, self._note))
+            made.extend(pieces.results_in(one, self._note))
+        return made
+
+    def _message(self, piece: Any, streamed: Any) -> Any:
+        if type(piece).__name__.endswith("MessageChunk") and pieces.made_by(piece, "langchain_core"):
+            self._chunk(piece)
+            return
+        made = self._messages([piece])
+        if streamed and isinstance(piece, dict) and made[0]["role"] == "assistant" and not made[0]["calls"]:
+            usage = made[0].pop("usage")
+            if not piece.get("id") and not usage and not made[0]["reasoning"]:
+                self.said.text(made[0]["text"])  # as deltas come
+                return
+            made[0]["usage"] = usage
+        self.said.append(made)
+
+    def _chunk(self, piece: Any) -> Any:
+        key = piece.id or "chunks"
+        known = self._chunks.get(key)
+        self._chunks[key] = merged = piece if known is None else known + piece
+        made = pieces.message_of(merged, self._note)
+        made["id"] = key
+        made["closed"] = getattr(piece, "chunk_position", None) == "last"
+        if made["role"] == "assistant":
+            if not made["closed"]:
+                made["calls"] = []  # their arguments are not whole
+            self.said.one(made)
+        elif made["role"] == "tool":
+            self.said.append([made])
+
+    def _settle(self) -> Any:
+        """Chunks whose end was not announced are whole now; so is the state that a graph had at the end."""
+        for key, merged in self._chunks.items():
+            made = pieces.message_of(merged, self._note)
+            if made["role"] == "assistant":
+                self.said.one(dict(made, id=key))
+        self._chunks = {}
+        state, self._state = self._state, None
+        if state is not None:
+            self._answer(state, False)
+
+    def _graph_state(self, piece: Any) -> Any:
+        told = [one for one in piece["messages"] if pieces.is_message(one)]
+        if len(told) == len(piece["messages"]):
+            self.said.whole(self._messages(told))
+            self.said.empty = self.said.empty and not told
+        else:
+            self._list(piece["messages"], False)
+        self._interrupted(piece)
+        structured = piece.get("structured_response")
+        if structured is not None:
+            self.said.final(pieces.text_of(structured, self._note))
         for event in _usage(piece):
-            yield event
-        yield {
-            "type": "done",
-            "finish_reason": choice.get("finish_reason") or "stop",
-            "model": piece.get("model") or "",
-        }
-        return
-    if _is_message(piece):
-        for event in _messages([piece], [], not streamed):
-            yield event
-        return
-    answer = next((name for name in ANSWERS if piece.get(name) is not None), None)
-    if answer is None:
-        yield {"type": "text", "text": json.dumps(piece, default=str, ensure_ascii=False)}
-        return
-    calls = piece.get("tool_calls")
-    for event in _messages([{"role": "assistant", "tool_calls": calls, "content": ""}], []) if calls else ():
-        yield event
-    value = piece[answer]
-    yield {"type": "text", "text": value if isinstance(value, str) else _content(value)}
-    for event in _usage(piece):
-        yield event
-    if piece.get("model"):
-        yield {"type": "done", "model": str(piece["model"])}
+            self.said.total(piece, event)
 
+    def _interrupted(self, piece: Any) -> Any:
+        for one in piece.get("__interrupt__") or ():
+            value = pieces.field(one, "value")
+            self._note("interrupted", value if isinstance(value, str) else type(value).__name__)
 
-def _messages(messages: Any, given: Any, whole: Any = True) -> Any:
-    """Events of messages, those apart that the agent was asked with."""
-    begin = _common(messages, given)
-    for number, message in enumerate(messages[begin:]):
-        role = _role(message)
-        if role == "assistant":
-            if number:
-                yield {"type": "message_end"}
-            thought = message.get("reasoning_content") or message.get("reasoning")
-            if isinstance(thought, str) and thought:
-                yield {"type": "reasoning", "text": thought}
-            text = _content(message.get("content"))
-            if text:
-                yield {"type": "text", "text": text}
-            for one in message.get("tool_calls") or ():
-                one = _data(one)
-                function = _data(one.get("function")) or one
-                arguments = function.get("arguments", function.get("args"))
-                call = {"type": "tool_call", "name": str(function.get("name")), "arguments": arguments}
-                if arguments is None:
-                    call["arguments"] = {}
-                if one.get("id"):
-                    call["id"] = str(one["id"])
-                if "result" in one:
-                    yield call
-                    yield dict(_only(call, "id"), type="tool_result", result=_json(one["result"]))
-                    continue
-                yield call
-            yield from _usage(message)
-        elif role == "tool":
-            result = {"type": "tool_result", "result": _content(message.get("content"))}
-            if message.get("tool_call_id"):
-                result["id"] = str(message["tool_call_id"])
-            result["error"] = bool(message.get("error") or message.get("is_error") or message.get("status") == "error")
-            yield result
-    if whole and messages:
-        yield {"type": "message_end"}
+    def _updates(self, piece: Any) -> Any:
+        """What nodes of a graph changed, by their names; False where this is something else."""
+        values = [one for value in piece.values() for one in (value if isinstance(value, list) else [value])]
+        changed = [one for one in values if isinstance(one, dict) and "messages" in one]
+        if "__interrupt__" in piece:
+            self._interrupted(piece)
+            self.said.empty = False
+            return True
+        if not changed or not all(one is None or isinstance(one, dict) for one in values):
+            return False
+        for one in values:
+            if one is None:
+                continue
+            listed = one.get("messages")
+            if listed is not None:
+                listed = listed if isinstance(listed, (list, tuple)) else [listed]
+                read = [each for each in listed if pieces.is_message(each)]
+                for each in listed:
+                    if not pieces.is_message(each):
+                        self._note("unread", pieces.type_of(each))
+                self.said.append(self._messages(read))
+            if one.get("structured_response") is not None:
+                self.said.final(pieces.text_of(one["structured_response"], self._note))
+        return True
 
+    def _task(self, piece: Any) -> Any:
+        """An event of the stream modes `tasks` and `debug`; False where this is something else."""
+        if isinstance(piece.get("payload"), dict) and {"step", "timestamp", "type"} <= set(piece):
+            piece = piece["payload"]
+        elif not ({"id", "name", "triggers"} <= set(piece) or {"id", "name", "result", "interrupts"} <= set(piece)):
+            return False
+        self._mode("tasks", piece)
+        return True
 
-def _common(messages: Any, given: Any) -> Any:
-    """How many of the first messages are those that the agent was asked with."""
-    asked = [(_role(one), _content(one.get("content"))) for one in given]
-    spoken = [one for one in asked if one[0] != "system"]
-    if not spoken:
-        return 0
-    at = 0
-    for number, message in enumerate(messages):
-        said = (_role(message), _content(message.get("content")))
-        if said[0] == "system":
-            continue
-        if said != spoken[at]:
-            return 0
-        at += 1
-        if at == len(spoken):
-            return number + 1
-    return 0
-
-
-def _is_message(piece: Any) -> Any:
-    if not isinstance(piece, dict):
+    def _part_of_stream(self, piece: Any, streamed: Any) -> Any:
+        """A tuple as LangGraph streams it; False for others."""
+        if piece and isinstance(piece[0], tuple) and all(isinstance(one, str) for one in piece[0]):
+            piece = piece[1:]  # the graph within the graph that it comes from
+            if len(piece) == 1:
+                self._read(piece[0], streamed)
+                return True
+        if len(piece) == 2 and piece[0] in MODES and isinstance(piece[0], str):
+            self._mode(*piece)
+            return True
+        about = piece[1] if len(piece) == 2 else None
+        if isinstance(about, dict) and pieces.is_message(piece[0]) and not pieces.is_message(about):
+            self._message(piece[0], True)
+            return True
         return False
-    return isinstance(piece.get("role"), str) or (
-        piece.get("type") in ("human", "ai", "system", "tool") and "content" in piece
-    )
+
+    def _mode(self, mode: Any, data: Any) -> Any:
+        if mode == "custom":
+            self._custom(data)
+        elif mode in ("debug", "tasks"):
+            data = data.get("payload", data) if isinstance(data, dict) else {}
+            result = data.get("result")
+            result = dict(result) if isinstance(result, list) and all(len(one) == 2 for one in result) else result
+            if isinstance(result, dict) and "messages" in result:
+                self._updates({"task": result})
+        elif mode == "messages" and isinstance(data, (tuple, list)) and data:
+            self._message(data[0], True)
+        elif mode == "updates" and isinstance(data, dict):
+            if not self._updates(data):
+                for value in data.values():
+                    if isinstance(value, dict):
+                        self._state = dict(self._state or {}, **value)
+        elif mode == "values" and isinstance(data, dict) and "messages" not in data:
+            self._state = data
+        elif mode != "checkpoints":
+            self._read(data, True)
+
+    def _custom(self, data: Any) -> Any:
+        if isinstance(data, str) or self._readable(data):
+            self._read(data, True)
+        else:
+            self._note("left_out", "custom data of a graph: " + pieces.type_of(data))
+
+    def _stream_event(self, event: Any) -> Any:
+        """An event of `astream_events`."""
+        data = event["data"] if isinstance(event["data"], dict) else {}
+        name, top = event["event"], not event.get("parent_ids")
+        if name == "on_chat_model_stream" and pieces.is_message(data.get("chunk")):
+            self._message(data["chunk"], True)
+        elif name in ("on_chat_model_end", "on_tool_end") and pieces.is_message(data.get("output")):
+            self._message(data["output"], True)
+        elif name in ("on_chain_stream", "on_chain_end") and top and "parent_ids" in event:
+            told = data.get("output")
+            if isinstance(told, dict) and isinstance(told.get("messages"), list):
+                self._graph_state(told)
+            elif name == "on_chain_end" and self.said.empty:
+                self._read(told, False)
+
+    # Chat Completions and the Responses API.
+
+    def _completion(self, piece: Any) -> Any:
+        choice = _data(piece["choices"][0]) if piece["choices"] else {"delta": {}}
+        if choice.get("delta") is not None and choice.get("message") is None:
+            made = pieces.message_of(dict(_data(choice["delta"]), role="assistant"), self._note)
+            if made["calls"]:
+                self._note("unread", "calls of a tool in the pieces of a stream; give the whole completion")
+            for what in ("reasoning", "text"):
+                if made[what]:
+                    self.said.text(made[what], what=what)
+        else:
+            message = choice.get("message") or {}
+            made = pieces.message_of(dict(_data(message), role="assistant"), self._note)
+            made["id"] = piece.get("id")
+            self.said.one(made)
+        for event in _usage(piece):
+            self.said.total(piece.get("id") or piece, event)
+        about = {"finish": choice.get("finish_reason"), "model": piece.get("model")}
+        self.said.about(**{name: value for name, value in about.items() if value})
+
+    def _response_items(self, items: Any) -> Any:
+        for item in items:
+            key = (pieces.field(item, "type"), pieces.field(item, "call_id") or id(item))
+            if all(known[0] != key for known in self._items):
+                self._items.append((key, item))
+        self.said.whole(pieces.from_items([item for _, item in self._items], self._note))
+
+    def _response(self, response: Any) -> Any:
+        """A whole response of the Responses API."""
+        self._response_items(pieces.field(response, "output") or ())
+        self._of_response(response)
+
+    def _of_response(self, response: Any) -> Any:
+        self.said.total(
+            pieces.real_id(pieces.field(response, "id")) or response,
+            pieces.usage_of(pieces.field(response, "usage") or {}),
+        )
+        details = pieces.field(response, "incomplete_details")
+        reason = pieces.field(details, "reason") if details is not None else None
+        self.said.about(model=pieces.field(response, "model"), finish=reason)
+
+    # openai-agents.
+
+    def _openai_agents(self, piece: Any) -> Any:
+        if hasattr(piece, "to_input_list") and hasattr(piece, "new_items"):
+            items = [pieces.field(one, "raw_item") for one in piece.new_items]
+            self.said.whole(pieces.from_items([one for one in items if one is not None], self._note))
+            context = getattr(piece, "context_wrapper", None)
+            used = pieces.usage_of(getattr(context, "usage", None) or {})
+            self.said.only_total(piece, used)
+            output = getattr(piece, "final_output", None)
+            if output is not None:
+                self.said.final(pieces.text_of(output, self._note))
+            return True
+        kind = getattr(piece, "type", None)
+        if kind == "raw_response_event":
+            self._raw_response(piece.data)
+        elif kind == "run_item_stream_event":
+            self._response_items([piece.item.raw_item])
+        elif kind == "agent_updated_stream_event":
+            self.said.empty = False
+        elif hasattr(piece, "raw_item"):
+            self._response_items([piece.raw_item])
+        elif hasattr(piece, "output") and hasattr(piece, "usage") and hasattr(piece, "to_input_items"):
+            self._response(piece)
+        elif pieces.usage_of(piece):
+            self.said.total(piece, pieces.usage_of(piece))
+        else:
+            return False
+        return True
+
+    def _raw_response(self, data: Any) -> Any:
+        kind = pieces.field(data, "type") or ""
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
+            self.said.text(data.delta)
+        elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+            self.said.text(data.delta, what="reasoning")
+        elif kind in ("response.completed", "response.incomplete"):
+            self.said.close()
+            self._of_response(data.response)
+
+    # pydantic-ai.
+
+    def _pydantic(self, piece: Any) -> Any:
+        if pieces.is_pydantic(piece):
+            self.said.whole(pieces.from_pydantic(piece, self._note))
+            return True
+        if hasattr(piece, "new_messages") and hasattr(piece, "all_messages"):
+            self._pydantic_result(piece)
+            return True
+        kind = getattr(piece, "event_kind", None)
+        if kind is not None:
+            self._pydantic_event(kind, piece)
+            return True
+        name = type(piece).__name__
+        if name == "CallToolsNode":
+            self.said.whole(pieces.from_pydantic(piece.model_response, self._note))
+        elif name == "ModelRequestNode":
+            self.said.whole(pieces.from_pydantic(piece.request, self._note))
+        elif name == "UserPromptNode":
+            self.said.empty = False
+        elif name == "End":
+            output = getattr(piece.data, "output", piece.data)
+            self.said.final(pieces.text_of(output, self._note))
+        elif name == "AgentRun" and getattr(piece, "result", None) is not None:
+            self._pydantic_result(piece.result)
+        elif name in ("RunUsage", "RequestUsage", "Usage"):
+            self.said.total(piece, pieces.usage_of(piece))
+        else:
+            return False
+        return True
+
+    def _pydantic_result(self, result: Any) -> Any:
+        messages = [one for each in result.new_messages() for one in pieces.from_pydantic(each, self._note)]
+        self.said.whole(messages)
+        self.said.only_total(result, pieces.usage_of(_used(result)))
+        output = getattr(result, "output", None)
+        if output is None:
+            output = getattr(result, "data", None)  # as it was called before 0.1
+        if output is not None and not callable(output):
+            self.said.final(pieces.text_of(output, self._note))
+
+    def _pydantic_event(self, kind: Any, event: Any) -> Any:
+        self.said.empty = False
+        if kind == "part_start":
+            if event.index == 0 or not self._open:
+                self._responses += 1
+                self._open = True
+            self._pydantic_piece(event.part.part_kind, getattr(event.part, "content", None))
+        elif kind == "part_delta":
+            delta = event.delta
+            self._pydantic_piece(delta.part_delta_kind, getattr(delta, "content_delta", None))
+        elif kind in ("part_end", "function_tool_call", "output_tool_call", "builtin_tool_call"):
+            if event.part.part_kind.endswith("tool-call"):
+                call = pieces.pydantic_call(event.part, self._note)
+                self.said.call(("response", self._responses), call)
+        elif kind in ("function_tool_result", "output_tool_result", "builtin_tool_result"):
+            part = getattr(event, "part", None) or getattr(event, "result", None)
+            self._open = False
+            if pieces.field(part, "part_kind") is not None:
+                self.said.append(pieces.pydantic_request_part(part, self._note))
+        elif kind == "agent_run_result":
+            self._pydantic_result(event.result)
+        elif kind != "final_result":
+            self._note("left_out", "an event of the kind " + str(kind))
+
+    def _pydantic_piece(self, kind: Any, text: Any) -> Any:
+        if isinstance(text, str) and text and kind in ("text", "thinking"):
+            key = ("response", self._responses)
+            self.said.text(text, key=key, what="text" if kind == "text" else "reasoning")
+
+    # Anything else.
+
+    def _object(self, piece: Any, streamed: Any) -> Any:
+        data = _data(piece)
+        if isinstance(data, dict):
+            self._dict(data, streamed)
+        elif self.said.empty and not streamed:
+            raise pieces.WrongTarget("an agent can't give a " + pieces.type_of(piece) + "; " + WANTED)
+        else:
+            self._note("unread", pieces.type_of(piece))
+
+    def _answer(self, piece: Any, streamed: Any) -> Any:
+        """A dict with an answer in it, or one that is the answer."""
+        answer = next((name for name in ANSWERS if piece.get(name) is not None), None)
+        if answer is None:
+            if streamed and piece and not pieces.usage_of(piece):
+                # Of a graph, as a rule, or what its nodes changed: the last state is the answer.
+                changes = list(piece.values())
+                if not all(one is None or isinstance(one, dict) for one in changes):
+                    changes = [piece]
+                for one in changes:
+                    self._state = dict(self._state or {}, **(one or {}))
+                self.said.empty = False
+            else:
+                self._as_json(piece)
+            return
+        if streamed and self._state is not None:
+            self._state = dict(self._state, **piece)
+            return
+        calls = piece.get("tool_calls")
+        if calls:
+            self.said.append(self._messages([{"role": "assistant", "tool_calls": calls, "content": ""}]))
+        value = piece[answer]
+        if isinstance(value, str) or (isinstance(value, (list, tuple)) and value and isinstance(value[0], dict)):
+            self.said.text(pieces.content_of(value, self._note)[0])
+        else:
+            self.said.text(pieces.text_of(_data(value), self._note))
+        for event in _usage(piece):
+            self.said.total(piece, event)
+        if piece.get("model"):
+            self.said.about(model=str(piece["model"]))
+
+    def _as_json(self, piece: Any) -> Any:
+        try:
+            text = json.dumps(pieces.plain(piece), ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            if self.said.empty:
+                what = type(piece).__name__ + " with a " + str(error) + " in it"
+                raise pieces.WrongTarget("an agent can't give a " + what + "; " + WANTED) from None
+            self._note("unread", str(error))
+            return
+        self.said.text(text)
 
 
-def _role(message: Any) -> Any:
-    role = message.get("role") or message.get("type") or ""
-    return ROLES.get(role, role)
-
-
-def _content(content: Any) -> Any:
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, (list, tuple)):
-        texts = []
-        for part in content:
-            part = _data(part)
-            text = part.get("text") if isinstance(part, dict) else part
-            if isinstance(text, str):
-                texts.append(text)
-        return "".join(texts)
-    return _json(_data(content))
+def _used(result: Any) -> Any:
+    """What a run of pydantic-ai used: a property, once a method."""
+    used = type(result).__dict__.get("usage")
+    found = getattr(result, "usage", None)
+    if callable(found) and not isinstance(used, property):
+        try:
+            found = found()
+        except Exception:
+            found = None
+    return found or {}
 
 
 def _usage(piece: Any) -> Any:
-    usage = _data(piece.get("usage") or piece.get("usage_metadata"))
-    if isinstance(usage, dict):
-        names = ("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens", "cached_tokens", "cost")
-        found = {name: usage[name] for name in names if isinstance(usage.get(name), (int, float))}
-        if found:
-            yield dict(found, type="usage")
+    found = pieces.usage_of(piece.get("usage") or piece.get("usage_metadata") or {})
+    if not found and isinstance(piece.get("cost"), (int, float)) and not isinstance(piece["cost"], bool):
+        found = {"cost": piece["cost"]}
+    if found:
+        yield found
 
 
 def _data(given: Any) -> Any:
@@ -217,13 +584,3 @@ def _data(given: Any) -> Any:
         if value is not None and not callable(value):
             found[name] = value
     return found or given
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, default=lambda one: _data(one) if _data(one) is not one else str(one), ensure_ascii=False)
-
-
-def _only(piece: Any, *names: Any) -> Any:
-    return {name: piece[name] for name in names if name in piece}

@@ -6,7 +6,8 @@ line on what was standard output: {"id", "event": {...}} as often as it likes, t
 {"id", "raised": "KeyError: 'x' (checks.py, line 3)"}. What functions print goes to standard error, as do tracebacks.
 
 do: "find"      the callable is there: its name
-    "agent"     `request`: call it with what its parameters ask for; events
+    "find agent"    the same, or an agent of a framework
+    "agent"     `request`: call it with what its parameters ask for, or run it; {"prepared"} once it is there, events
     "describe"  its name, docstring and parameters as a JSON Schema
     "tool"      `arguments`: call it with these; runs beside others, in a thread or in the loop of all async tools
     "metric"    `value`, `arguments`, `offered`
@@ -21,6 +22,7 @@ import sys
 _HERE = __file__.rpartition("/")[0]
 sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are not the user's
 
+import contextlib  # noqa: E402
 import dataclasses  # noqa: E402
 import importlib  # noqa: E402
 import importlib.util  # noqa: E402
@@ -85,7 +87,7 @@ def _say(number: Any, **answer: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         text = json.dumps({"id": number, "raised": _words(error)})
     with _lock:
-        if "event" not in answer and number not in _running and _waiting.empty():
+        if "event" not in answer and "prepared" not in answer and number not in _running and _waiting.empty():
             _busy.clear()
         _running.pop(number, None)
         try:
@@ -108,6 +110,9 @@ def _raised(number: Any, error: Any) -> Any:
     traceback.print_exception(type(error), error, error.__traceback__)
     sys.stdout.flush()
     sys.stderr.flush()
+    if type(error).__name__ == "WrongTarget":
+        _say(number, raised=str(error), wrong=True)
+        return
     _say(number, raised=_words(error))
 
 
@@ -153,7 +158,13 @@ def _await(given: Any) -> Any:
 def _do_find(asked: Any) -> Any:
     found = _find(asked["target"])
     if not callable(found):
-        raise TypeError(f"{asked['target']} is no function but a {type(found).__name__}")
+        raise TypeError(f"{asked['target']} is a {type(found).__name__}, not a function")
+    return getattr(found, "__name__", type(found).__name__)
+
+
+def _do_find_agent(asked: Any) -> Any:
+    found = _find(asked["target"])
+    _objects().runner(found, asked["target"])
     return getattr(found, "__name__", type(found).__name__)
 
 
@@ -162,16 +173,52 @@ def _do_describe(asked: Any) -> Any:
 
 
 def _do_agent(asked: Any) -> Any:
+    import time
+
+    began = time.perf_counter()
+    request, target = asked["request"], asked["target"]
+    found = _find(target)
+    objects = _objects()
     answers = _sibling("python_answers")
-    request = asked["request"]
-    given = request["messages"]
-    returned = answers.call(_find(asked["target"]), request)
+    runner = objects.runner(found, target)
+    _say(asked["id"], prepared={"name": "import", "ms": (time.perf_counter() - began) * 1000})
+    reader = answers.Reader(request["messages"])
+    returned = answers.call(found, request) if runner is None else runner(request)
     if inspect.isawaitable(returned):
         returned = _await(returned)
+    if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
+        returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
+    try:
+        _follow(asked["id"], reader, returned)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            for event in reader.end():  # what was used until then
+                if event["type"] != "done":
+                    _say(asked["id"], event=event)
+        raise
+    for event in reader.end():
+        _say(asked["id"], event=event)
+    return None
+
+
+async def _and_itself(result: Any, stream: Any) -> Any:
+    async for event in stream:
+        yield event
+    yield result
+
+
+def _objects() -> Any:
+    _sibling("python_pieces")
+    _sibling("python_conversation")
+    return _sibling("python_objects")
+
+
+def _follow(number: Any, reader: Any, returned: Any) -> Any:
+    """Tell what was returned, or what it yields, as it comes."""
 
     def events(piece: Any, streamed: Any) -> Any:
-        for event in answers.events(piece, given, streamed):
-            _say(asked["id"], event=event)
+        for event in reader.take(piece, streamed):
+            _say(number, event=event)
 
     if inspect.isgenerator(returned):
         while True:
@@ -182,19 +229,16 @@ def _do_agent(asked: Any) -> Any:
                 return None
             events(piece, True)
     if hasattr(returned, "__anext__") or inspect.isasyncgen(returned):
-        end = object()
 
         async def following() -> Any:
-            try:
-                return await returned.__anext__()
-            except StopAsyncIteration:
-                return end
+            # All in one task: what a framework keeps in context variables holds from one piece to the next.
+            async for piece in returned:
+                events(piece, True)
 
-        while True:
-            piece = _loop().run_until_complete(following())
-            if piece is end:
-                return None
-            events(piece, True)
+        _loop().run_until_complete(following())
+        if hasattr(returned, "result"):  # a run of pydantic-ai that was still to be driven, or had been
+            events(returned, False)
+        return None
     if hasattr(returned, "__next__"):
         for piece in returned:
             events(piece, True)
@@ -308,7 +352,13 @@ def _words(error: Any) -> Any:
     return f"{type(error).__name__}: {said}{place}"
 
 
-_DO = {"find": _do_find, "describe": _do_describe, "agent": _do_agent, "metric": _do_metric}
+_DO = {
+    "find": _do_find,
+    "find agent": _do_find_agent,
+    "describe": _do_describe,
+    "agent": _do_agent,
+    "metric": _do_metric,
+}
 
 if __name__ == "__main__":
     main()

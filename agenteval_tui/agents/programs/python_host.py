@@ -24,7 +24,12 @@ class HostError(Exception):
 
 
 class RaisedError(Exception):
-    """The function raised; the text is the exception's type, message and place."""
+    """The function raised; the text is the exception's type, message and place. `wrong`: nothing was called that is a
+    function or an agent, or what it gave can't be read; the text says all."""
+
+    def __init__(self, said: str, wrong: bool = False) -> None:
+        super().__init__(said)
+        self.wrong = wrong
 
 
 @dataclass(slots=True)
@@ -84,7 +89,7 @@ class PythonHost:
                 if "too_much" in answer:
                     raise HostError(f"gave more than {limit / 1e6:g} MB")
                 if "raised" in answer:
-                    raise RaisedError(str(answer["raised"]))
+                    raise RaisedError(str(answer["raised"]), bool(answer.get("wrong")))
                 yield answer
                 if "returned" in answer:
                     return

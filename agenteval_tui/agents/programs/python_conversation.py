@@ -1,0 +1,391 @@
+"""What a Python agent said, put together from pieces that may repeat one another. Runs in the child: needs only the
+standard library, of Python 3.8 or later.
+
+Frameworks tell the same thing several times: as it comes, when a message is whole, and with everything at the end. Each
+piece is merged into one list of messages; what is new in it is told as events. Where the order turns out to be another
+one than was told, `restart` takes back what was told, and it is told again.
+
+A message is a dict: {"role": "assistant", "text", "reasoning", "calls": [{"id", "name", "arguments"}], "closed",
+"usage", "model", "finish"}, or {"role": "tool", "call_id", "name", "text", "error"}; with "id" where the framework gave
+one. Others ("user", "system") only help to find the place.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost")
+
+
+class Conversation:
+    """`given`: the messages that the agent was asked with ({"role", "content"}), which a framework may give back."""
+
+    def __init__(self, given: Any) -> None:
+        self.empty = True  # nothing that could be read has come
+        self._given = [(one.get("role"), one.get("content") or "") for one in given]
+        self._items: Any = []
+        self._told: Any = []  # of the items, those that were told, in this order
+        self._totals: Any = []  # (what it is of, the figures)
+        self._notes: Any = []
+        self._said_notes: Any = set()
+        self._usage_given = False
+        self._done = False
+        self._about: Any = {}
+        self._going_on: Any = None  # the item whose text was told whole, and that is the last
+        self._more: Any = []  # what its text has grown by
+        self._more_told = 0  # so many of these were told
+
+    # What comes in.
+
+    def text(self, text: Any, key: Any = None, what: Any = "text") -> Any:
+        """More of the answer (or of the "reasoning"): of the message with this key, or of the one that goes on."""
+        self.empty = False
+        last = self._items[-1] if self._items else None
+        if last is not None and last is self._going_on and what == "text" and key in (None, last["id"]):
+            self._more.append(text)  # as nearly all pieces are
+            return
+        self._fold()
+        if key is None:
+            item = last if last and last["role"] == "assistant" and not last["closed"] and last.get("live") else None
+        else:
+            item = next((one for one in reversed(self._items) if one.get("id") == key), None)
+        if item is None:
+            item = _message("assistant", id=key, live=True)
+            self._items.append(item)
+        item[what] += text
+
+    def event(self, event: Any) -> Any:
+        """An event as the agent gave it."""
+        self.empty = False
+        kind = event.get("type")
+        if kind in ("text", "reasoning") and isinstance(event.get("text"), str):
+            self.text(event["text"], what=kind)
+            return
+        self._fold()
+        self._usage_given = self._usage_given or kind == "usage"
+        self._done = self._done or kind in ("done", "error")
+        self._items.append({"role": "event", "event": event, "closed": True})
+
+    def one(self, message: Any) -> Any:
+        """A message, or as much as there is of it: in the place of the one with its id, else a new one."""
+        self.empty = False
+        self._fold()
+        found = next((one for one in self._items if _same_id(one, message)), None)
+        if found is None:
+            self._append(message)
+        else:
+            _replace(found, message)
+
+    def whole(self, messages: Any) -> Any:
+        """Messages in their order, of which some may be known: by their ids, by the ids of their calls, or, from the
+        first to the last, by what they say."""
+        self.empty = self.empty and not messages
+        self._fold()
+        told = []
+        for message in messages[self._begin(messages) :]:
+            if message["role"] in ("assistant", "tool"):
+                told.append(message)
+            elif told and message["role"] == "user":
+                self.note("left_out", "a message of the user within the agent's answer")
+        self._forget_joined(told)
+        # Where each is that is known, from the first to the last.
+        places: Any = []
+        at = 0
+        for message in told:
+            place = next((n for n in range(at, len(self._items)) if _same(self._items[n], message)), None)
+            if place is None:  # known by its id, though out of order
+                place = next((n for n in range(at) if _same_id(self._items[n], message)), None)
+            else:
+                at = place + 1
+            places.append(place)
+        # One that is not known stands behind the one before it; the first ones before the first that is known.
+        first = next((place for place in places if place is not None), len(self._items))
+        known = [None if place is None else self._items[place] for place in places]
+        at = first
+        for message, item in zip(told, known):  # noqa: B905 - Python 3.8
+            if item is None:
+                self._items.insert(at, _complete(message))
+                at += 1
+            else:
+                _replace(item, message)
+                at = next(n for n, one in enumerate(self._items) if one is item) + 1
+
+    def _forget_joined(self, messages: Any) -> Any:
+        """Texts of several messages that came as one, in pieces, are the texts of these messages."""
+        whole = "".join(one["text"] for one in messages if one["role"] == "assistant")
+        texts = [one["text"].strip() for one in messages if one["role"] == "assistant"]
+        for item in [one for one in self._items if one.get("live") and one["id"] is None and one["text"]]:
+            if item["text"].strip() not in texts and "".join(item["text"].split()) == "".join(whole.split()):
+                self._items = [one for one in self._items if one is not item]
+
+    def append(self, messages: Any) -> Any:
+        """Messages that are not known, unless by an id."""
+        for message in messages[self._begin(messages) :]:
+            if message["role"] in ("assistant", "tool"):
+                self.one(message)
+
+    def final(self, text: Any) -> Any:
+        """The answer, as the framework says it: a message of its own unless the last one says it already."""
+        self.empty = False
+        self._fold()
+        last = next((one for one in reversed(self._items) if one["role"] == "assistant"), None)
+        if text and (last is None or not _equal(last["text"], text)):
+            self._items.append(_complete({"role": "assistant", "text": text}))
+
+    def total(self, of: Any, usage: Any, whole: Any = False) -> Any:
+        """What something (an object, or the id of a response) used in all; this counts more than the messages'."""
+        for one in self._totals:
+            if one[0] is of or (isinstance(of, str) and one[0] == of):
+                one[1] = usage
+                return
+        if usage:
+            self._totals.append([of, usage, whole])
+
+    def only_total(self, of: Any, usage: Any) -> Any:
+        """The same of a whole run, which knows more than what was counted while it streamed."""
+        if usage:
+            self._totals = [one for one in self._totals if one[0] is of or one[2]]
+            self.total(of, usage, whole=True)
+
+    def call(self, key: Any, call: Any) -> Any:
+        """A call of the message with this key; once, however often it is told."""
+        self.empty = False
+        self._fold()
+        known = [_key(one) for item in self._items if item["role"] == "assistant" for one in item["calls"]]
+        if _key(call) in known:
+            return
+        item = next((one for one in self._items if one.get("id") == key), None)
+        if item is None:
+            item = _message("assistant", id=key)
+            self._items.append(item)
+        item["calls"] = [*item["calls"], call]
+        item["closed"] = True
+
+    def close(self) -> Any:
+        """The message that goes on is whole; what comes next is another one."""
+        self._fold()
+        if self._items:
+            self._items[-1]["closed"] = True
+
+    def about(self, model: Any = None, finish: Any = None) -> Any:
+        """Which model answered, and why its last answer ended."""
+        self._about = dict(self._about, **{k: v for k, v in (("model", model), ("finish", finish)) if v})
+
+    def note(self, code: Any, what: Any) -> Any:
+        """Something that the run must say: what could not be read, for one."""
+        if (code, what) not in self._said_notes:
+            self._said_notes.add((code, what))
+            self._notes.append({"type": "note", "code": code, "what": what})
+
+    def _append(self, message: Any) -> Any:
+        self._items.append(_complete(message))
+
+    def _begin(self, messages: Any) -> Any:
+        """How many of the first messages are those that the agent was asked with."""
+        asked = [one for one in self._given if one[0] not in ("system", "developer")]
+        at = 0
+        for number, message in enumerate(messages):
+            if message["role"] in ("system", "developer"):
+                continue
+            if at == len(asked) or (message["role"], message["text"]) != asked[at]:
+                break
+            at += 1
+            if at == len(asked):
+                return number + 1
+        # The prompt may have been changed; what was answered before was not.
+        before = [text for role, text in asked if role == "assistant"]
+        answered = [number for number, one in enumerate(messages) if one["role"] == "assistant"][: len(before)]
+        if before and len(answered) == len(before) and [messages[one]["text"] for one in answered] == before:
+            return answered[-1] + 1
+        return 0
+
+    # What goes out.
+
+    def news(self, end: Any = False) -> Any:
+        """Events of what is new. At the `end` also what was not sure before: usage, model, why it ended."""
+        if self._going_on is not None and not end:
+            yield {"type": "text", "text": "".join(self._more[self._more_told :])}
+            self._more_told = len(self._more)
+            return
+        self._fold()
+        if self._stale():
+            yield {"type": "restart"}
+            self._told = []
+            for item in self._items:
+                item.pop("told", None)
+        for number, item in enumerate(self._items):
+            sure = end or item["closed"] or number < len(self._items) - 1
+            yield from self._tell(item, sure)
+        yield from self._notes
+        self._notes = []
+        if end:
+            yield from self._end()
+        last = self._items[-1] if self._items else None
+        if last is not None and last["role"] == "assistant" and not last["closed"] and "told" in last:
+            self._going_on = last
+
+    def _fold(self) -> Any:
+        if self._going_on is not None:
+            told = "".join(self._more[: self._more_told])
+            self._going_on["told"]["text"] += told
+            self._going_on["text"] += "".join(self._more)
+            self._going_on, self._more, self._more_told = None, [], 0
+
+    def _stale(self) -> Any:
+        shown = [item for item in self._items if _has(item)]
+        if len(self._told) > len(shown) or any(one is not shown[n] for n, one in enumerate(self._told)):
+            return True
+        for number, item in enumerate(self._told):
+            told = item["told"]
+            if any(not item[name].startswith(told[name]) for name in ("text", "reasoning") if name in told):
+                return True
+            if told.get("calls", []) != [_key(one) for one in item.get("calls", ())][: len(told.get("calls", []))]:
+                return True
+            grown = any(len(item[name]) > len(told[name]) for name in ("text", "reasoning", "calls") if name in told)
+            if grown and number < len(self._told) - 1:
+                return True
+        return False
+
+    def _tell(self, item: Any, sure: Any) -> Any:
+        told = item.get("told")
+        if told is None:
+            if not _has(item):
+                return
+            self._told.append(item)
+        if item["role"] == "event":
+            if told is None:
+                item["told"] = {}
+                yield item["event"]
+            return
+        if item["role"] == "tool":
+            if told is None:
+                item["told"] = {}
+                yield from self._result(item)
+            return
+        if told is None:
+            before = self._told[-2] if len(self._told) > 1 else None
+            if before is not None and before["role"] == "assistant":
+                yield {"type": "message_end"}
+            told = item["told"] = {"text": "", "reasoning": "", "calls": []}
+        for what in ("reasoning", "text"):
+            more = item[what][len(told[what]) :]
+            if more:
+                told[what] = item[what]
+                yield {"type": what, "text": more}
+        for call in item["calls"][len(told["calls"]) :] if sure else ():
+            told["calls"].append(_key(call))
+            yield dict(call, type="tool_call")
+
+    def _result(self, item: Any) -> Any:
+        calls = [call for one in self._told if one["role"] == "assistant" for call in one["calls"]]
+        ids = {call.get("id") for call in calls}
+        events = [one["event"] for one in self._items if one["role"] == "event"]
+        ids |= {one.get("id") for one in events if one.get("type") == "tool_call"}
+        if item["call_id"] is not None and item["call_id"] not in ids:
+            self.note("unmatched_result", item["name"] or item["call_id"])
+            return
+        result = {"type": "tool_result", "result": item["text"], "error": bool(item["error"])}
+        if item["call_id"] is not None:
+            result["id"] = item["call_id"]
+        yield result
+
+    def _end(self) -> Any:
+        if not self._usage_given:
+            figures = [one[1] for one in self._totals]
+            if not figures:
+                figures = [item["usage"] for item in self._items if item.get("usage")]
+            found = {}
+            for name in COUNTS:
+                known = [one[name] for one in figures if one.get(name) is not None]
+                if known:
+                    found[name] = sum(known)
+            if found.get("input_tokens") or found.get("output_tokens") or found.get("cost"):
+                yield dict(found, type="usage")
+        about = {
+            name: self._about[key]
+            for key, name in (("finish", "finish_reason"), ("model", "model"))
+            if key in self._about
+        }
+        for item in self._items:
+            for name, key in (("finish", "finish_reason"), ("model", "model")):
+                if item.get(name):
+                    about[key] = item[name]
+        if about and not self._done:
+            yield dict(about, type="done")
+
+
+def _message(role: Any, **fields: Any) -> Any:
+    made = {"role": role, "id": None, "text": "", "reasoning": "", "calls": [], "closed": False}
+    made.update(call_id=None, name=None, error=False)
+    made.update(fields)
+    return made
+
+
+def _complete(message: Any) -> Any:
+    made = _message(message["role"], closed=True)
+    made.update({name: value for name, value in message.items() if value is not None})
+    return made
+
+
+def _replace(item: Any, message: Any) -> Any:
+    """The same message once more. What is told anew counts, but a summary does not take away what is known."""
+    for name, value in message.items():
+        if name in ("text", "reasoning", "calls") and not value:
+            continue
+        if name == "calls":
+            new = {_key(one) for one in value}
+            value = value if new >= {_key(one) for one in item["calls"]} else _joined(item["calls"], value)
+        if value is not None:
+            item[name] = value
+    item["closed"] = message.get("closed", True)
+
+
+def _joined(known: Any, more: Any) -> Any:
+    keys = [_key(one) for one in known]
+    return known + [one for one in more if _key(one) not in keys]
+
+
+def _key(call: Any) -> Any:
+    return call.get("id") or json.dumps([call.get("name"), call.get("arguments")], default=str, sort_keys=True)
+
+
+def _same_id(one: Any, other: Any) -> Any:
+    if one["role"] != other["role"]:
+        return False
+    if one["role"] == "tool":
+        return other.get("call_id") is not None and one["call_id"] == other["call_id"]
+    if other.get("id") is not None and one.get("id") is not None:
+        return one["id"] == other["id"]
+    ids = {call.get("id") for call in one.get("calls", ())} - {None}
+    return bool(ids & {call.get("id") for call in other.get("calls", ())})
+
+
+def _same(one: Any, other: Any) -> Any:
+    if one["role"] != other["role"] or one["role"] not in ("assistant", "tool"):
+        return False
+    if _same_id(one, other):
+        return True
+    if one["role"] == "tool":
+        return one["call_id"] is None and other.get("call_id") is None and one["text"] == other["text"]
+    if one.get("id") is not None and other.get("id") is not None:
+        return False
+    if one["calls"] and other.get("calls"):
+        return [_key(call) for call in one["calls"]] == [_key(call) for call in other["calls"]]
+    # As text that was told before the message was whole.
+    return bool(one["text"]) and one["text"].strip() == other.get("text", "").strip()
+
+
+def _equal(text: Any, other: Any) -> Any:
+    if text.strip() == other.strip():
+        return True
+    try:
+        return bool(json.loads(text) == json.loads(other))
+    except ValueError:
+        return False
+
+
+def _has(item: Any) -> Any:
+    if item["role"] == "assistant":
+        return bool("told" in item or item["text"] or item["reasoning"] or item["calls"])
+    return True

@@ -1,0 +1,375 @@
+"""What agents of Python frameworks give, as messages. Runs in the child: needs only the standard library, of Python 3.8
+or later. No framework is imported: an object is known by the module of its type, and by its attributes.
+
+A message has the form that python_conversation.py describes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool", "model": "assistant"}
+LANGCHAIN = ("human", "ai", "system", "tool", "function", "AIMessageChunk", "ToolMessageChunk", "HumanMessageChunk")
+ITEMS = ("message", "reasoning", "function_call", "function_call_output")
+FAKE_IDS = ("__fake_id__", "")
+_USAGE = {
+    "input_tokens": ("input_tokens", "prompt_tokens", "request_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens", "response_tokens"),
+    "cached_tokens": ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens"),
+    "reasoning_tokens": ("reasoning_tokens", "output_reasoning_tokens"),
+    "cost": ("cost",),
+}
+_DETAILS = (
+    ("cached_tokens", "input_tokens_details", "cached_tokens"),
+    ("cached_tokens", "prompt_tokens_details", "cached_tokens"),
+    ("cached_tokens", "input_token_details", "cache_read"),
+    ("reasoning_tokens", "output_tokens_details", "reasoning_tokens"),
+    ("reasoning_tokens", "completion_tokens_details", "reasoning_tokens"),
+    ("reasoning_tokens", "output_token_details", "reasoning"),
+    ("reasoning_tokens", "details", "reasoning_tokens"),
+)
+
+
+class WrongTarget(Exception):  # noqa: N818
+    """What shall be called is not an agent, or what it gave can't be read; the text says what it is instead."""
+
+
+def made_by(given: Any, *packages: Any) -> Any:
+    """Whether one of the packages defined the type of this, or one that it is derived from."""
+    return any(cls.__module__.partition(".")[0] in packages for cls in type(given).__mro__)
+
+
+def type_of(given: Any) -> Any:
+    """The type's whole name."""
+    kind = type(given)
+    return kind.__qualname__ if kind.__module__ == "builtins" else kind.__module__ + "." + kind.__qualname__
+
+
+def value_at(given: Any, name: Any) -> Any:
+    """A field of a dict or an attribute of an object; what is a method is called. None where there is none."""
+    if isinstance(given, dict):
+        return given.get(name)
+    found = getattr(given, name, None)
+    if callable(found) and not isinstance(found, type):
+        try:
+            return found()
+        except Exception:
+            return None
+    return found
+
+
+def field(given: Any, name: Any) -> Any:
+    """A field of a dict or an attribute of an object, if it is no method."""
+    if isinstance(given, dict):
+        return given.get(name)
+    found = getattr(given, name, None)
+    return None if callable(found) else found
+
+
+def usage_of(given: Any) -> Any:
+    """Tokens and cost, in whatever words; {} where there are none."""
+    found = {}
+    for name, spellings in _USAGE.items():
+        for spelling in spellings:
+            value = field(given, spelling)
+            if name == "cost" and value is not None and not isinstance(value, (int, float)):
+                try:
+                    value = float(value)  # a Decimal
+                except (TypeError, ValueError):
+                    continue
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                found[name] = value
+                break
+    for name, holder, key in _DETAILS:
+        value = field(field(given, holder) or {}, key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            found.setdefault(name, value)
+    return found if found.get("input_tokens") or found.get("output_tokens") or found.get("cost") else {}
+
+
+def plain(given: Any) -> Any:
+    """A value as JSON data, as the framework itself writes it where it can. Raises TypeError."""
+    if given is None or isinstance(given, (str, bool, int, float)):
+        return given
+    if isinstance(given, dict):
+        return {str(key): plain(value) for key, value in given.items()}
+    if isinstance(given, (list, tuple, set, frozenset)):
+        return [plain(one) for one in given]
+    if hasattr(given, "model_dump"):
+        return given.model_dump(mode="json")
+    if dataclasses.is_dataclass(given) and not isinstance(given, type):
+        return {one.name: plain(getattr(given, one.name)) for one in dataclasses.fields(given)}
+    if hasattr(given, "isoformat"):
+        return given.isoformat()
+    if hasattr(given, "item"):  # a number of numpy
+        return given.item()
+    if isinstance(given, bytes):
+        return given.decode("utf-8", "replace")
+    if hasattr(given, "value") and hasattr(type(given), "__members__"):  # an Enum
+        return plain(given.value)
+    if type(given).__module__ in ("decimal", "uuid", "pathlib", "fractions"):
+        return str(given)
+    raise TypeError(type_of(given))
+
+
+def text_of(given: Any, note: Any) -> Any:
+    """A value as text: itself, or its JSON. What can't be written as JSON is noted, and left out."""
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        return given
+    try:
+        return json.dumps(plain(given), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        note("unread", type_of(given))
+        return ""
+
+
+def content_of(content: Any, note: Any) -> Any:
+    """(text, reasoning) of a message's content: a text, or a list of parts."""
+    if content is None or isinstance(content, str):
+        return content or "", ""
+    if not isinstance(content, (list, tuple)):
+        return text_of(content, note), ""
+    texts, thoughts = [], []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        kind = field(part, "type")
+        thought = field(part, "thinking") or field(part, "reasoning")
+        text = field(part, "text")
+        if text is None:
+            text = field(part, "refusal")
+        if kind == "reasoning" and not thought:
+            thought = "\n\n".join(str(field(one, "text") or "") for one in field(part, "summary") or ())
+        if isinstance(thought, str) and thought:
+            thoughts.append(thought)
+        elif isinstance(text, str):
+            texts.append(text)
+        elif kind not in ("tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call", "reasoning"):
+            note("unread", "a part of the content: " + str(kind or type_of(part)))
+    return "".join(texts), "".join(thoughts)
+
+
+def is_message(piece: Any) -> Any:
+    """Whether this is a message as OpenAI's Chat Completions or LangChain have them, as a dict or an object."""
+    if isinstance(piece, dict):
+        if isinstance(piece.get("role"), str) and piece.get("type") in (None, *LANGCHAIN):
+            return True
+        return piece.get("type") in LANGCHAIN and "content" in piece
+    if made_by(piece, "langchain_core", "langchain"):
+        return getattr(piece, "type", None) is not None and hasattr(piece, "content")
+    return isinstance(field(piece, "role"), str) and hasattr(piece, "content") and not made_by(piece, "pydantic_ai")
+
+
+def message_of(piece: Any, note: Any) -> Any:
+    """A message of Chat Completions or LangChain."""
+    role = field(piece, "role") or field(piece, "type") or ""
+    role = ROLES.get(role, role)
+    role = "tool" if role == "ToolMessageChunk" else role
+    text, thought = content_of(field(piece, "content"), note)
+    if role == "tool":
+        call_id = field(piece, "tool_call_id")
+        failed = field(piece, "error") or field(piece, "is_error") or field(piece, "status") == "error"
+        made: Any = {"role": "tool", "call_id": None if call_id is None else str(call_id), "error": bool(failed)}
+        made.update(text=text, name=field(piece, "name"))
+        return made
+    extra = field(piece, "additional_kwargs") or {}
+    for holder in (piece, extra):
+        for name in ("reasoning_content", "reasoning"):
+            said = field(holder, name)
+            if isinstance(said, str) and said and not thought:
+                thought = said
+    refusal = field(piece, "refusal")
+    if isinstance(refusal, str) and refusal and not text:
+        text = refusal
+    about = field(piece, "response_metadata") or {}
+    made = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
+    made["id"] = real_id(field(piece, "id"))
+    for one in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
+        made["calls"].append(call_of(one, note))
+    old = field(piece, "function_call")
+    if old and not made["calls"]:
+        made["calls"].append(call_of(old, note))
+    made["usage"] = usage_of(field(piece, "usage") or field(piece, "usage_metadata") or about.get("token_usage") or {})
+    made["model"] = about.get("model_name") or about.get("model") or field(piece, "model")
+    made["finish"] = about.get("finish_reason") or about.get("stop_reason") or about.get("done_reason")
+    return made
+
+
+def call_of(one: Any, note: Any) -> Any:
+    """A call of a tool as OpenAI or LangChain have it."""
+    function = field(one, "function") or one
+    arguments = field(function, "arguments")
+    if arguments is None:
+        arguments = field(function, "args")
+    call = {"name": str(field(function, "name") or ""), "arguments": _arguments(arguments, note)}
+    if field(one, "id"):
+        call["id"] = str(field(one, "id"))
+    return call
+
+
+def results_in(piece: Any, note: Any) -> Any:
+    """Results that stand within the calls of a message."""
+    for one in field(piece, "tool_calls") or ():
+        if isinstance(one, dict) and "result" in one:
+            yield {
+                "role": "tool",
+                "call_id": str(one["id"]) if one.get("id") else None,
+                "name": None,
+                "text": text_of(one["result"], note),
+                "error": bool(one.get("error")),
+            }
+
+
+def _arguments(given: Any, note: Any) -> Any:
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        return given
+    try:
+        return plain(given)
+    except TypeError as error:
+        note("unread", "an argument of a call: " + str(error))
+        return {}
+
+
+def real_id(given: Any) -> Any:
+    """An id; None for one that stands for none."""
+    return None if given is None or given in FAKE_IDS else str(given)
+
+
+# pydantic-ai
+
+
+def is_pydantic(piece: Any) -> Any:
+    """Whether this is a ModelRequest or ModelResponse, as an object or as the JSON that pydantic-ai makes of it."""
+    if isinstance(piece, dict):
+        return piece.get("kind") in ("request", "response") and isinstance(piece.get("parts"), list)
+    return made_by(piece, "pydantic_ai") and getattr(piece, "kind", None) in ("request", "response")
+
+
+def from_pydantic(message: Any, note: Any) -> Any:
+    """The messages in a ModelRequest or ModelResponse."""
+    if field(message, "kind") == "request":
+        return [one for part in field(message, "parts") for one in pydantic_request_part(part, note)]
+    made: Any = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
+    made["usage"] = usage_of(field(message, "usage") or {})
+    made["model"] = field(message, "model_name")
+    made["finish"] = field(message, "finish_reason")
+    results = []
+    for part in field(message, "parts"):
+        kind = field(part, "part_kind")
+        if kind == "text":
+            made["text"] += field(part, "content") or ""
+        elif kind == "thinking":
+            made["reasoning"] += field(part, "content") or ""
+        elif kind in ("tool-call", "builtin-tool-call", "native-tool-call"):
+            made["calls"].append(pydantic_call(part, note))
+        elif kind in ("builtin-tool-return", "native-tool-return"):
+            results.extend(pydantic_request_part(part, note))
+        else:
+            note("unread", "a part of a response: " + str(kind))
+    return [made, *results]
+
+
+def pydantic_call(part: Any, note: Any) -> Any:
+    """A ToolCallPart."""
+    call = {"name": str(field(part, "tool_name")), "arguments": _arguments(field(part, "args"), note)}
+    if field(part, "tool_call_id"):
+        call["id"] = str(field(part, "tool_call_id"))
+    return call
+
+
+def pydantic_request_part(part: Any, note: Any) -> Any:
+    """A part of a ModelRequest, or a ToolReturnPart or RetryPromptPart alone."""
+    kind = field(part, "part_kind")
+    if kind in ("system-prompt", "user-prompt"):
+        text, _ = content_of(field(part, "content"), note)
+        return [{"role": "system" if kind == "system-prompt" else "user", "text": text}]
+    if kind not in ("tool-return", "builtin-tool-return", "native-tool-return", "retry-prompt"):
+        note("unread", "a part of a request: " + str(kind))
+        return []
+    retry = kind == "retry-prompt"
+    if retry and field(part, "tool_name") is None:
+        return [{"role": "user", "text": text_of(field(part, "content"), note)}]
+    said = value_at(part, "model_response_str") if not isinstance(part, dict) and not retry else None
+    text = said if isinstance(said, str) else text_of(field(part, "content"), note)
+    failed = retry or field(part, "outcome") not in (None, "success")
+    made: Any = {"role": "tool", "call_id": str(field(part, "tool_call_id")), "name": field(part, "tool_name")}
+    return [dict(made, text=text, error=failed)]
+
+
+# openai-agents, and the items of the Responses API
+
+
+def is_item(piece: Any) -> Any:
+    """Whether this is an item of the Responses API's input or output, or a message in its easy form."""
+    kind = field(piece, "type")
+    if isinstance(kind, str) and (kind in ITEMS or kind.endswith(("_call", "_call_output"))) and kind != "tool_call":
+        return kind != "message" or isinstance(field(piece, "role"), str)
+    return False
+
+
+def from_items(items: Any, note: Any) -> Any:
+    """Messages of items: what one response of the model had is one message."""
+    made: Any = []
+    current: Any = None
+    for item in items:
+        kind, role = field(item, "type"), field(item, "role")
+        about = field(item, "provider_data") or {}
+        if kind in (None, "message") and role != "assistant":
+            text, _ = content_of(field(item, "content"), note)
+            made.append({"role": ROLES.get(role, role) or "user", "text": text})
+            current = None
+            continue
+        if kind is not None and kind.endswith("_output") and kind != "message":
+            output = field(item, "output")
+            text = content_of(output, note)[0] if isinstance(output, (list, tuple)) else text_of(output, note)
+            failed = field(item, "status") in ("failed", "incomplete")
+            made.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": failed})
+            current = None
+            continue
+        answer = about.get("response_id") if isinstance(about, dict) else None
+        if current is None or (answer and current["answer"] and answer != current["answer"]):
+            current = {"role": "assistant", "text": "", "reasoning": "", "calls": [], "closed": True, "id": None}
+            current.update(answer=answer, model=about.get("model") if isinstance(about, dict) else None)
+            made.append(current)
+        if kind in (None, "message"):
+            text, thought = content_of(field(item, "content"), note)
+            current["text"] += text
+            current["reasoning"] += thought
+        elif kind == "reasoning":
+            parts = [*(field(item, "summary") or ()), *(field(item, "content") or ())]
+            thought = "\n\n".join(str(field(one, "text") or "") for one in parts)
+            current["reasoning"] += thought
+        else:
+            current["calls"].append(_item_call(item, note))
+            if kind != "function_call" and field(item, "output") is not None:
+                text = text_of(field(item, "output"), note)
+                made.append({"role": "tool", "call_id": _call_id(item), "name": None, "text": text, "error": False})
+    for one in made:
+        one.pop("answer", None)
+    return made
+
+
+def _item_call(item: Any, note: Any) -> Any:
+    kind = field(item, "type")
+    arguments = field(item, "arguments")
+    if arguments is None:
+        arguments = field(item, "input")  # a custom tool
+    if arguments is None and kind != "function_call":
+        known = plain(item) if not isinstance(item, dict) else item
+        left = ("id", "call_id", "type", "status", "output", "results", "provider_data", "name")
+        arguments = {name: value for name, value in known.items() if name not in left and value is not None}
+    call = {"name": str(field(item, "name") or kind.replace("_call", "")), "arguments": _arguments(arguments, note)}
+    if _call_id(item):
+        call["id"] = _call_id(item)
+    return call
+
+
+def _call_id(item: Any) -> Any:
+    return real_id(field(item, "call_id")) or real_id(field(item, "id"))

@@ -1,0 +1,211 @@
+"""Agents of pydantic-ai, and everything that they and their results give, each as a function of an agent's prompt."""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import BaseModel
+from pydantic_ai import Agent, ModelRetry, capture_run_messages
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, TextPart, ThinkingPart, ToolCallPart
+from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.models.test import TestModel
+
+
+def whole(messages, info):
+    if len(messages) % 4 == 1:
+        return ModelResponse(
+            parts=[
+                ThinkingPart("hm"),
+                TextPart("let me see"),
+                ToolCallPart("find", {"q": "socks"}, tool_call_id="a"),
+                ToolCallPart("bad", '{"x": 1}', tool_call_id="b"),
+            ],
+            finish_reason="tool_call",
+        )
+    return ModelResponse(parts=[TextPart("3 pairs")], finish_reason="length")
+
+
+async def pieces(messages, info):
+    if len(messages) % 4 == 1:
+        yield {0: DeltaThinkingPart(content="h")}
+        yield {0: DeltaThinkingPart(content="m")}
+        yield "let me "
+        yield "see"
+        yield {2: DeltaToolCall(name="find", json_args='{"q": ', tool_call_id="a")}
+        yield {2: DeltaToolCall(json_args='"socks"}', tool_call_id="a")}
+        yield {3: DeltaToolCall(name="bad", json_args='{"x": 1}', tool_call_id="b")}
+    else:
+        yield "3 "
+        yield "pairs"
+
+
+async def quiet(messages, info):
+    """What run_stream can show: it takes the first text for the answer."""
+    async for piece in pieces(messages, info):
+        if len(messages) % 4 != 1 or not isinstance(piece, str):
+            yield piece
+
+
+def find(q: str) -> list[str]:
+    return [q]
+
+
+def bad(x: int) -> str:
+    raise ModelRetry("no such x")
+
+
+def shop(**model):
+    return Agent(FunctionModel(**model), system_prompt="be kind", tools=[find, bad])
+
+
+agent = shop(function=whole, stream_function=pieces)
+quiet_agent = shop(function=whole, stream_function=quiet)
+whole_agent = shop(function=whole)
+test_agent = Agent(TestModel(custom_output_text="hello"), tools=[find])
+
+
+class City(BaseModel):
+    name: str
+
+
+structured = Agent(TestModel(custom_output_args={"name": "Bern"}), output_type=City)
+not_one = {"a": 1}
+
+
+def truth(prompt: str = "hello"):
+    """What the framework reports of the same run."""
+    result = agent.run_sync(prompt)
+    used = result.usage
+    return {"usage": [used.input_tokens, used.output_tokens], "output": result.output}
+
+
+def result(prompt):
+    return agent.run_sync(prompt)
+
+
+async def later(prompt):
+    return await agent.run(prompt)
+
+
+def all_messages(prompt):
+    return agent.run_sync(prompt).all_messages()
+
+
+def new_messages(prompt):
+    return agent.run_sync(prompt).new_messages()
+
+
+def all_messages_json(prompt):
+    return agent.run_sync(prompt).all_messages_json()
+
+
+def dumped(prompt):
+    return ModelMessagesTypeAdapter.dump_python(agent.run_sync(prompt).all_messages(), mode="json")
+
+
+def adapted(prompt):
+    return json.loads(ModelMessagesTypeAdapter.dump_json(agent.run_sync(prompt).all_messages()))
+
+
+def one_by_one(prompt):
+    yield from agent.run_sync(prompt).all_messages()
+
+
+def growing(prompt):
+    messages = agent.run_sync(prompt).all_messages()
+    for number in range(1, len(messages) + 1):
+        yield messages[:number]
+
+
+def messages_then_result(prompt):
+    made = agent.run_sync(prompt)
+    yield made.new_messages()
+    yield made.all_messages()
+    yield made
+
+
+def twice(prompt):
+    made = agent.run_sync(prompt)
+    yield made
+    return made
+
+
+async def events(prompt):
+    async with agent.run_stream_events(prompt) as stream:
+        async for event in stream:
+            yield event
+
+
+async def text_then_result(prompt):
+    async with quiet_agent.run_stream(prompt) as streamed:
+        async for text in streamed.stream_text(delta=True):
+            yield text
+        yield streamed
+
+
+async def text_then_messages(prompt):
+    async with quiet_agent.run_stream(prompt) as streamed:
+        async for text in streamed.stream_text(delta=True):
+            yield text
+        yield streamed.all_messages()
+
+
+async def nodes(prompt):
+    async with agent.iter(prompt) as run:
+        async for node in run:
+            yield node
+        yield run.result
+
+
+async def run_of_nodes(prompt):
+    async with agent.iter(prompt) as run:
+        async for _ in run:
+            pass
+        return run
+
+
+async def handled(prompt):
+    kept = []
+
+    async def handler(context, stream):
+        kept.extend([event async for event in stream])
+
+    made = await agent.run(prompt, event_stream_handler=handler)
+    for event in kept:
+        yield event
+    yield made
+
+
+def in_a_dict(prompt):
+    return {"messages": agent.run_sync(prompt).all_messages()}
+
+
+def in_a_list(prompt):
+    return [agent.run_sync(prompt)]
+
+
+SAME = [one.__name__ for one in (result, later, all_messages, new_messages, all_messages_json, dumped, adapted)]
+SAME += [one.__name__ for one in (one_by_one, growing, messages_then_result, twice, events, text_then_result)]
+SAME += [one.__name__ for one in (text_then_messages, nodes, run_of_nodes, handled, in_a_dict, in_a_list)]
+SAME += ["agent", "whole_agent", "agent.run", "agent.run_sync"]
+
+
+def output_alone(prompt):
+    return structured.run_sync(prompt).output
+
+
+def with_more(prompt):
+    made = agent.run_sync(prompt)
+    yield made
+    yield object()
+
+
+def nothing_known(prompt):
+    return [object()]
+
+
+def fails(prompt):
+    with capture_run_messages() as messages:
+        yield from agent.run_sync(prompt).new_messages()
+        assert messages
+        raise ValueError("after all")

@@ -1,0 +1,349 @@
+"""Real agents of pydantic-ai, LangGraph and openai-agents through the kind `python`: whatever they give, in whatever
+form, the transcript holds what the framework itself reports. One interpreter a framework plays all of its cases: these
+imports are slow.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dialects import CHAT, RESPONSES, Call, Text
+from scripted import Answer, Request, ScriptedServer
+
+from agenteval_tui.agents.interface import AgentRequest, Done, Prepared
+from agenteval_tui.agents.programs.events import EventReader
+from agenteval_tui.agents.programs.python_host import PythonHost, RaisedError, start_host
+from agenteval_tui.agents.programs.request import request_document
+from agenteval_tui.agents.record import Recorder
+from agenteval_tui.agents.registry import make_agent
+from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, Usage
+
+FOLDER = Path(__file__).parent / "frameworks"
+
+
+@dataclass
+class Played:
+    """What one case gave: its transcript, and what was raised; whether something that was told was taken back."""
+
+    transcript: Transcript
+    raised: str = ""
+    wrong: bool = False
+
+
+def needs(package: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=f"{package} is not installed")
+
+
+async def play(host: PythonHost, target: str, request: AgentRequest) -> Played:
+    recorder, reader = Recorder(request.messages, tool_calls=request.tool_calls), EventReader()
+    try:
+        async for answer in host.events("agent", target, request=request_document(request, {})):
+            for event in reader.read(answer["event"]) if "event" in answer else ():
+                recorder.apply(event)
+    except RaisedError as error:
+        return Played(recorder.transcript(), str(error), error.wrong)
+    if not reader.ended:
+        recorder.apply(Done())
+    return Played(recorder.transcript())
+
+
+REQUEST = AgentRequest((Message("user", "hello"),))
+LATER = AgentRequest(
+    (
+        Message("system", "be kind"),
+        Message("user", "hello"),
+        Message("assistant", "let me see", tool_calls=(0,)),
+        Message("tool", "F", tool_call=0),
+        Message("assistant", "yes?"),
+        Message("user", "and now?"),
+    ),
+    tool_calls=(ToolCall("z", "find", {"q": "hats"}, "F", message=2),),
+    turn=2,
+)
+
+
+async def play_all(module: str, targets: Iterable[str], env: dict[str, str]) -> tuple[dict[str, Played], Any]:
+    async with await start_host(FOLDER, {**os.environ, **env}) as host:
+        played = {target: await play(host, f"{module}:{target}", REQUEST) for target in targets}
+        for target in ("agent", "graph"):
+            if target in played:
+                played[f"{target}, later"] = await play(host, f"{module}:{target}", LATER)
+        truth = None
+        with suppress(RaisedError):
+            truth = await host.call("tool", f"{module}:truth", arguments={})
+    return played, truth
+
+
+def assert_shop(transcript: Transcript, thought: str = "hm", text: str = "let me see") -> None:
+    """Two turns: a thought, a text and two calls; one tool answers, one fails; then the answer."""
+    assert transcript.notes == ()
+    assert [m.role for m in transcript.messages][-5:] == ["user", "assistant", "tool", "tool", "assistant"]
+    first = transcript.messages[-4]
+    assert (first.content, first.reasoning, first.tool_calls) == (text, thought, (0, 1))
+    assert [(c.id, c.name, c.arguments, c.malformed) for c in transcript.tool_calls] == [
+        ("a", "find", {"q": "socks"}, False),
+        ("b", "bad", {"x": 1}, False),
+    ]
+    assert transcript.tool_calls[0].result == '["socks"]'
+    assert transcript.tool_calls[1].result
+    assert transcript.final_output == "3 pairs"
+
+
+# pydantic-ai
+
+ODD_PYDANTIC = ("output_alone", "structured", "with_more", "nothing_known", "fails", "not_one", "test_agent")
+PYDANTIC = (
+    *("result", "later", "all_messages", "new_messages", "all_messages_json", "dumped", "adapted", "one_by_one"),
+    *("growing", "messages_then_result", "twice", "events", "text_then_result", "text_then_messages", "nodes"),
+    *("run_of_nodes", "handled", "in_a_dict", "in_a_list", "agent", "whole_agent", "agent.run", "agent.run_sync"),
+)
+STREAMED = ("events", "text_then_result", "text_then_messages", "handled", "agent")
+
+
+@pytest.fixture(scope="module")
+def pydantic_ai() -> Any:
+    return asyncio.run(play_all("of_pydantic_ai", (*PYDANTIC, *ODD_PYDANTIC), {}))
+
+
+@needs("pydantic_ai")
+@pytest.mark.xdist_group("pydantic_ai")
+class TestPydanticAI:
+    @pytest.mark.parametrize("name", PYDANTIC)
+    def test_what_it_gives(self, pydantic_ai: Any, name: str) -> None:
+        played, truth = pydantic_ai
+        assert played[name].raised == ""
+        transcript = played[name].transcript
+        assert_shop(transcript, text="" if name.startswith("text_") else "let me see")
+        assert [c.status for c in transcript.tool_calls] == ["ok", "error"]
+        assert "no such x" in transcript.tool_calls[1].result
+        usage = transcript.usage
+        if name in STREAMED:
+            assert usage.input_tokens
+            assert usage.output_tokens
+        else:
+            assert [usage.input_tokens, usage.output_tokens] == truth["usage"]
+            assert (transcript.finish_reason, transcript.final_output) == ("length", truth["output"])
+
+    def test_a_later_turn(self, pydantic_ai: Any) -> None:
+        transcript = pydantic_ai[0]["agent, later"].transcript
+        # What was said before is the framework's history; it is told once.
+        assert [m.role for m in transcript.messages][:6] == [m.role for m in LATER.messages]
+        assert transcript.final_output
+        assert pydantic_ai[0]["agent, later"].raised == ""
+
+    def test_structured_output(self, pydantic_ai: Any) -> None:
+        assert json.loads(pydantic_ai[0]["output_alone"].transcript.final_output) == {"name": "Bern"}
+        transcript = pydantic_ai[0]["structured"].transcript
+        assert json.loads(transcript.final_output) == {"name": "Bern"}
+        assert [(c.name, c.arguments) for c in transcript.tool_calls] == [("final_result", {"name": "Bern"})]
+
+    def test_what_can_not_be_read_is_said(self, pydantic_ai: Any) -> None:
+        played, _ = pydantic_ai
+        assert played["with_more"].transcript.notes == (Note("unread", "object"),)
+        assert len(played["with_more"].transcript.tool_calls) == 2
+        assert "can't give a list with a object" in played["nothing_known"].raised
+        assert "ValueError: after all" in played["fails"].raised
+        assert played["fails"].transcript.usage.input_tokens
+        assert played["not_one"].raised.startswith("of_pydantic_ai:not_one is a dict, not a function or an agent")
+        assert played["not_one"].wrong
+
+    async def test_through_the_kind(self) -> None:
+        agent = make_agent("a", {"kind": "python", "callable": "of_pydantic_ai:test_agent"}, base_dir=FOLDER, env={})
+        assert (await agent.check()).ok
+        recorder = Recorder(REQUEST.messages)
+        async for event in agent.run(REQUEST):
+            recorder.apply(event)
+        await agent.close()
+        transcript = recorder.transcript()
+        assert transcript.final_output == "hello"
+        setup = [step for step in transcript.timing.steps if step.setup]
+        assert [step.name for step in setup] == ["start of the interpreter", "import"]
+        # The import takes most of a second; nothing of it is the agent's time.
+        assert transcript.timing.total_ms < setup[1].duration_ms
+
+
+# LangGraph
+
+ODD_GRAPH = ("asks_a_person", "odd_custom", "invalid_call", "other", "not_compiled", "chat_model")
+GRAPH = (
+    *("invoke", "ainvoke", "messages_alone", "dumped", "values", "returned_stream", "updates", "default_mode"),
+    *("as_messages", "chunks_alone", "two_modes", "all_modes", "tasks", "debug", "one_in_a_list", "subgraphs"),
+    *("subgraphs_and_modes", "version_2", "values_then_state", "growing_lists", "last_messages", "async_values"),
+    *("async_messages", "returned_async_stream", "stream_events", "graph", "remembering"),
+)
+GRAPH_ANSWERS = ("other_values", "other_updates", "other_state", "chain_stream", "chain")
+
+
+@pytest.fixture(scope="module")
+def langgraph() -> Any:
+    return asyncio.run(play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *ODD_GRAPH), {}))[0]
+
+
+@needs("langgraph")
+@pytest.mark.xdist_group("langgraph")
+class TestLangGraph:
+    @pytest.mark.parametrize("name", GRAPH)
+    def test_what_it_gives(self, langgraph: Any, name: str) -> None:
+        assert langgraph[name].raised == ""
+        transcript = langgraph[name].transcript
+        assert_shop(transcript)
+        assert [c.status for c in transcript.tool_calls] == ["ok", "error"]
+        assert "no such x" in transcript.tool_calls[1].result
+        assert transcript.usage == Usage(30, 7, 3, 1)
+        assert (transcript.finish_reason, transcript.model) == ("length", "fake-1")
+
+    @pytest.mark.parametrize("name", GRAPH_ANSWERS)
+    def test_states_without_messages(self, langgraph: Any, name: str) -> None:
+        assert langgraph[name].raised == ""
+        assert langgraph[name].transcript.final_output == "3 pairs"
+
+    def test_a_later_turn(self, langgraph: Any) -> None:
+        transcript = langgraph["graph, later"].transcript
+        assert [m.role for m in transcript.messages][:6] == [m.role for m in LATER.messages]
+        assert [c.name for c in transcript.tool_calls] == ["find", "find", "bad"]
+        assert transcript.final_output == "3 pairs"
+
+    def test_what_can_not_be_read_is_said(self, langgraph: Any) -> None:
+        assert langgraph["asks_a_person"].transcript.notes == (Note("interrupted", "which size?"),)
+        assert langgraph["odd_custom"].transcript.notes == (Note("left_out", "custom data of a graph: object"),)
+        assert len(langgraph["odd_custom"].transcript.tool_calls) == 2
+        (call,) = langgraph["invalid_call"].transcript.tool_calls
+        assert (call.arguments, call.malformed) == ("{oops", True)
+        assert "a graph whose state has no `messages`, but: question, answer" in langgraph["other"].raised
+        assert "is a LangGraph graph that is not compiled" in langgraph["not_compiled"].raised
+        assert langgraph["chat_model"].transcript.messages[1].content == "let me see"
+
+
+# openai-agents
+
+OPENAI = (
+    *("result", "later", "of_responses", "input_list", "new_items", "items_one_by_one", "inputs_one_by_one"),
+    *("list_then_result", "events", "events_of_responses", "events_then_result", "streaming_result"),
+    *("items_of_stream", "text_then_list", "agent", "responding"),
+)
+OPENAI_ANSWERS = ("completion", "completion_message", "completion_chunks", "response")
+WITHOUT_USAGE = (
+    "input_list",
+    "new_items",
+    "items_one_by_one",
+    "inputs_one_by_one",
+    "items_of_stream",
+    "text_then_list",
+)
+
+
+def as_openai(request: Request) -> Answer:
+    """A model that calls two tools and then answers, in both APIs, streamed and whole."""
+    body = request.json
+    dialect = RESPONSES if request.path.endswith("/responses") else CHAT
+    answered = '"function_call_output"' in json.dumps(body) or '"role": "tool"' in json.dumps(body)
+    parts: list[Any] = [Text(["3 ", "pairs"])]
+    if not answered:
+        parts = [Text(["let me ", "see"]), Call("a", "find", ['{"q": ', '"socks"}']), Call("b", "bad", ['{"x": 1}'])]
+    text = "3 pairs" if answered else "let me see"
+    asked = [] if answered else [("a", "find", '{"q": "socks"}'), ("b", "bad", '{"x": 1}')]
+    used = {"prompt_tokens": 20, "completion_tokens": 2} if answered else {"prompt_tokens": 10, "completion_tokens": 5}
+    used["total_tokens"] = sum(used.values())
+    if dialect is CHAT and body.get("stream"):
+        chunks = [json.loads(one[6:]) for one in dialect.chunks(*parts)]
+        chunks.append({"choices": [], "usage": used})
+        about = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+        lines = [f"data: {json.dumps({**about, **chunk})}\n\n" for chunk in chunks]
+        return Answer(200, "".join([*lines, "data: [DONE]\n\n"]), "text/event-stream")
+    if dialect is CHAT:
+        calls = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}} for i, n, a in asked]
+        message = {"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})}
+        choice = {"index": 0, "message": message, "finish_reason": "stop" if answered else "tool_calls"}
+        about = {"id": f"x{answered}", "object": "chat.completion", "created": 1, "model": "m"}
+        return Answer(200, json.dumps({**about, "choices": [choice], "usage": used}))
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    items: list[Any] = [
+        {"type": "message", "id": f"m{answered}", "role": "assistant", "status": "completed", "content": content}
+    ]
+    items += [{"type": "function_call", "id": f"f{i}", "call_id": i, "name": n, "arguments": a} for i, n, a in asked]
+    tokens = {
+        "input_tokens": used["prompt_tokens"],
+        "output_tokens": used["completion_tokens"],
+        "total_tokens": used["total_tokens"],
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    about = {"id": f"r{answered}", "object": "response", "created_at": 1, "model": "m", "status": "completed"}
+    whole = {**about, "output": items, "usage": tokens, "tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
+    if not body.get("stream"):
+        return Answer(200, json.dumps(whole))
+    place = {"output_index": 0, "content_index": 0, "item_id": f"m{answered}"}
+    events: list[Any] = [{"type": "response.created", "response": {**whole, "output": [], "usage": None}}]
+    events += [{"type": "response.output_text.delta", "delta": one, "logprobs": [], **place} for one in parts[0].pieces]
+    events += [{"type": "response.output_item.done", "output_index": n, "item": one} for n, one in enumerate(items)]
+    events.append({"type": "response.completed", "response": whole})
+    lines = [
+        f"event: {one['type']}\ndata: {json.dumps({**one, 'sequence_number': n})}\n\n" for n, one in enumerate(events)
+    ]
+    return Answer(200, "".join(lines), "text/event-stream")
+
+
+@pytest.fixture(scope="module")
+def openai_agents() -> Any:
+    async def run() -> Any:
+        async with ScriptedServer(as_openai) as server:
+            return await play_all("of_openai_agents", (*OPENAI, *OPENAI_ANSWERS), {"OPENAI_BASE_URL": server.url})
+
+    return asyncio.run(run())
+
+
+@needs("agents")
+@pytest.mark.xdist_group("openai_agents")
+class TestOpenAIAgents:
+    @pytest.mark.parametrize("name", OPENAI)
+    def test_what_it_gives(self, openai_agents: Any, name: str) -> None:
+        played, truth = openai_agents
+        assert played[name].raised == ""
+        transcript = played[name].transcript
+        assert_shop(transcript, thought="")
+        usage = transcript.usage
+        if name in WITHOUT_USAGE:
+            assert usage.input_tokens is None  # these hold none
+        else:
+            assert [usage.input_tokens, usage.output_tokens] == truth["usage"] == [30, 7]
+        assert transcript.final_output == truth["output"]
+
+    @pytest.mark.parametrize("name", OPENAI_ANSWERS)
+    def test_the_client_alone(self, openai_agents: Any, name: str) -> None:
+        assert openai_agents[0][name].raised == ""
+        transcript = openai_agents[0][name].transcript
+        assert transcript.final_output == "3 pairs"
+        if name != "completion_message":
+            assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (20, 2)
+            assert transcript.model == "m"
+
+    def test_a_later_turn(self, openai_agents: Any) -> None:
+        played = openai_agents[0]["agent, later"]
+        assert played.raised == ""
+        assert [m.role for m in played.transcript.messages][:6] == [m.role for m in LATER.messages]
+        assert played.transcript.final_output == "3 pairs"
+
+
+def test_a_start_is_not_the_agents_time() -> None:
+    now = [0.0]
+    recorder = Recorder(REQUEST.messages, clock=lambda: now[0])
+    now[0] = 3.0
+    recorder.apply(Prepared("start of the interpreter", 1000.0))
+    recorder.apply(Prepared("import", 2000.0))
+    now[0] = 3.5
+    recorder.apply(Done())
+    timing = recorder.transcript().timing
+    assert timing.total_ms == 500.0
+    assert [(step.name, step.started_ms, step.duration_ms, step.setup) for step in timing.steps] == [
+        ("start of the interpreter", 0.0, 1000.0, True),
+        ("import", 0.0, 2000.0, True),
+    ]
