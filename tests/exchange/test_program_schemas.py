@@ -16,6 +16,7 @@ from agenteval_tui.exchange.schemas import schema
 from agenteval_tui.transcripts.model import Message, ToolCall
 
 EVENTS: list[dict[str, Any]] = [
+    {"type": "ready"},
     {"type": "text", "text": "x"},
     {"type": "reasoning", "text": "x"},
     {"type": "tool_call", "name": "f"},
