@@ -6,17 +6,17 @@ from typing import Literal
 
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 
-Flip = Literal["regression", "improvement", "same"]
+Flip = Literal["worse", "better", "same"]
 
 LEAST_CHANGE = 0.001
 """Differences of scores up to this are none."""
 
 
 def flip(before: str, after: str) -> Flip:
-    """Of two statuses of a test: a regression passed in the baseline and does not now, an improvement the reverse."""
+    """Of two statuses of a test. `worse`: it passed in the baseline and does not now; `better`: the reverse."""
     if (before == Outcome.PASSED) == (after == Outcome.PASSED):
         return "same"
-    return "regression" if before == Outcome.PASSED else "improvement"
+    return "worse" if before == Outcome.PASSED else "better"
 
 
 def changed(before: CriterionResult | MetricResult, after: CriterionResult | MetricResult) -> bool:

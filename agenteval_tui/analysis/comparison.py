@@ -1,4 +1,4 @@
-"""Two sides compared, by test and criterion, and all together; regressions first.
+"""Two sides compared, by test and criterion, and all together; what got worse first.
 
 A *case* is a test, or a row of its dataset (what it is, wherever it stands), in one variation. The k-th repetition of
 a case on the left goes with the k-th on the right: repetitions are interchangeable, so any pairing that does not look
@@ -141,7 +141,7 @@ def _test(
     scores = _differences(both, sides, lambda run: run.score)
     criteria = _criteria(runs, results)
     state = _state(tallies, difference, mean(scores), criteria)
-    flipped = _flipped(both, sides, worse=state == "regression") if state in ("regression", "improvement") else ()
+    flipped = _flipped(both, sides, worse=state == "worse") if state in ("worse", "better") else ()
     held = quarantined.test(*key[:2]) if quarantined is not None else None
     return TestChange(
         suite_key=key[0],
@@ -193,7 +193,7 @@ def _state(
     if difference is None:
         return "undecided"
     if abs(difference) > 1e-9:
-        return "regression" if difference < 0 else "improvement"
+        return "worse" if difference < 0 else "better"
     from agenteval_tui.analysis.changes import LEAST_CHANGE
 
     if score is not None and abs(score) > LEAST_CHANGE + 1e-12:

@@ -10,12 +10,12 @@ from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.history.comparing import ComparedRun
 from agenteval_tui.text.quick_dataclass import dataclass
 
-State = Literal["regression", "improvement", "score", "criteria", "undecided", "added", "removed", "same"]
-"""`regression`: passes less often; `improvement`: more often; `score`: as often, with another score; `criteria`: its
+State = Literal["worse", "better", "score", "criteria", "undecided", "added", "removed", "same"]
+"""`worse`: passes less often; `better`: more often; `score`: as often, with another score; `criteria`: its
 criteria are others, and nothing else changed; `undecided`: on one side no run was decided; `added`, `removed`: there is
 none on the left, or on the right."""
 ORDER: tuple[State, ...] = (
-    "regression", "improvement", "score", "criteria", "undecided", "added", "removed", "same",
+    "worse", "better", "score", "criteria", "undecided", "added", "removed", "same",
 )  # fmt: skip
 
 TestKey = tuple[str, str, str]
@@ -213,7 +213,7 @@ def state_of(was: Tally | None, now: Tally | None) -> State:
         return "undecided" if was.n != now.n else "same"
     direction = _direction(was, now)
     if direction:
-        return "regression" if direction < 0 else "improvement"
+        return "worse" if direction < 0 else "better"
     return "score" if _score_moved(was.score, now.score) else "same"
 
 

@@ -19,8 +19,8 @@ TESTS = {
     "fisher": "Fisher's exact test",
 }
 SECTIONS: dict[State, tuple[str, str]] = {
-    "regression": ("regression", "regressions"),
-    "improvement": ("improvement", "improvements"),
+    "worse": ("test worse", "tests worse"),
+    "better": ("test better", "tests better"),
     "score": ("other score", "other scores"),
     "criteria": ("test with other criteria", "tests with other criteria"),
     "undecided": ("not decided on both sides", "not decided on both sides"),
@@ -31,13 +31,13 @@ SECTIONS: dict[State, tuple[str, str]] = {
 
 
 def section(state: State, number: int) -> str:
-    """`3 regressions`, `1 regression`."""
+    """`3 tests worse`, `1 test worse`."""
     one, many = SECTIONS[state]
     return f"{number:,} {one if number == 1 else many}"
 
 
 def said_of_counts(found: Comparison) -> str:
-    """`1 regression, 3 improvements, 10 unchanged`."""
+    """`1 test worse, 3 tests better, 10 unchanged`."""
     return ", ".join(section(state, number) for state, number in found.counts().items()) or "nothing to compare"
 
 

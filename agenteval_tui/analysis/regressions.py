@@ -115,7 +115,7 @@ def least_shown(one: TestChange) -> float | None:
 
 def has_regressed(one: TestChange) -> bool:
     """Whether a test that passes less often than before has regressed, or may have fallen by chance."""
-    if one.state != "regression" or one.was is None:
+    if one.state != "worse" or one.was is None:
         return False
     if one.was.passed == one.was.n:
         return True
@@ -163,7 +163,7 @@ def against_baseline(
     if any((run.suite_key, run.test_id) == key[:2] for run in side.runs for key in held.by_key):
         sides = [replace(one, runs=tuple(_that_gate(store, one, held))) for one in (baseline, side)]
         gate = compare(store, sides[0], sides[1])
-    fell = gate.in_state("regression")
+    fell = gate.in_state("worse")
     return Against(
         shown,
         gate,

@@ -24,10 +24,10 @@ def print_against(out: Output, found: Against) -> None:
 
     since = moment(found.shown.a.started_ms)
     # What to do next stands where there is something to look at, as for causes.
-    changed = found.shown.in_state("regression", "improvement", "score")
+    changed = found.shown.in_state("worse", "better", "score")
     look = f"  (agenteval compare baseline {found.shown.b.reference[:10]})" if changed else ""
     out.line("against the baseline", (f" of {since}: ", "dim"), said_of_counts(found.shown), (look, "dim"))
-    quarantined = [one for one in found.shown.in_state("regression") if one.quarantine]
+    quarantined = [one for one in found.shown.in_state("worse") if one.quarantine]
     listed: list[tuple[str, TestChange]] = [("✗ regressed: ", one) for one in found.regressed]
     for said, one in listed[:_MOST]:
         out.line((said, "bad"), one_line(said_of_regression(one), 200))

@@ -37,8 +37,8 @@ _SAY: dict[str, Callable[[float], str]] = {
     "score": lambda value: f"{value:.3f}", "time": duration, "tokens": lambda value: f"{value:,.0f}", "cost": dollars,
 }  # fmt: skip
 _SIGNS: dict[str, tuple[str, Style]] = {
-    "regression": ("✗", "bad"),
-    "improvement": ("✓", "good"),
+    "worse": ("✗", "bad"),
+    "better": ("✓", "good"),
     "score": ("±", ""),
     "criteria": ("·", "dim"),
     "undecided": ("!", "broken"),
@@ -55,7 +55,7 @@ def print_comparison(
     *,
     everything: bool = False,
 ) -> None:
-    """Both sides, all tests together, then what changed; regressions first."""
+    """Both sides, all tests together, then what changed; what got worse first."""
     out.line(*_side(found.a), ("  →  ", "bold"), *_side(found.b))
     print_overall(out, found.overall)
     for note in found.notes:
@@ -123,7 +123,7 @@ def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed 
     for criterion in one.criteria:
         if criterion.state not in ("same", "undecided") or criterion.edited:
             _criterion(out, one, criterion, found)
-    if one.pair is not None and one.pair[0] != one.pair[1] and one.state in ("regression", "improvement"):
+    if one.pair is not None and one.pair[0] != one.pair[1] and one.state in ("worse", "better"):
         out.line((f"    agenteval show {one.pair[0]} --diff {one.pair[1]}", "dim"))
 
 

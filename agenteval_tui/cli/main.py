@@ -48,7 +48,7 @@ VERBS = {
     "judge-report": ("judge_report", "How far judges and criteria agree with people; what a judge was asked."),
     "label": ("label", "Say what a person thinks of a run: passed, failed, or from 1 to 5."),
     "review": ("review", "List what waits for a person."),
-    "compare": ("compare", "Compare two executions, agents or variations: regressions first, and who changed them."),
+    "compare": ("compare", "Compare two executions, agents or variations: what got worse first, and who changed it."),
     "baseline": ("baseline", "Set, clear and list what new executions are compared with."),
     "criterion": ("criterion", "The versions of a criterion: list, difference, compare over stored runs, restore."),
     "import": ("import_", "Import runs and tests of other tools: Inspect, promptfoo, OpenTelemetry, messages, ..."),

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.text.problems import AgentevalError
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
 
 
 @click.command("open")
@@ -26,12 +33,34 @@ def command(invocation: Invocation, address: str) -> int:
 
 def _found(invocation: Invocation, address: str) -> AppStart:
     """Where the app opens. Raises `AgentevalError` when there is no such run or execution."""
-    reference, _, criterion = address.partition("/")
+    reference, _, wanted = address.partition("/")
     from agenteval_tui.cli.show import find
 
     with invocation.store(to_look=True) as store:
-        execution, run = (None, store.run(reference)) if criterion else find(store, reference)
+        execution, run = (None, store.run(reference)) if wanted else find(store, reference)
+        criterion = _criterion(store, run, wanted) if run is not None and wanted else ""
     if run is not None:
         return AppStart(db=invocation.db, screen="inspect", target=run.id, criterion=criterion)
     assert execution is not None
     return AppStart(db=invocation.db, screen="history", target=execution.id)
+
+
+def _criterion(store: Store, run: RunRow, wanted: str) -> str:
+    """The name of the criterion that is meant: of those that judged the run, by number, name or the beginning of a
+    name; else of those that stand in the suite's file now, by name. Raises `AgentevalError` when there is none."""
+    from agenteval_tui.analysis.workbench import Workbench
+    from agenteval_tui.exchange.explanation import explanation_of
+
+    results = store.results(run.id)
+    refused: AgentevalError | None = None
+    for text in dict.fromkeys((wanted, unquote(wanted))):  # an address out of a browser or a report is escaped
+        try:
+            ((_, result),) = explanation_of(run, results, None, text).criteria
+        except AgentevalError as error:
+            refused = refused or error
+            if text in (names := [one.name for one in Workbench.open(store, run.id).criteria]):
+                return names[names.index(text)]
+        else:
+            return result.criterion
+    assert refused is not None
+    raise refused

@@ -48,7 +48,7 @@ def comparison_document(
 
 def against_document(found: Against) -> dict[str, Any]:
     """What an execution says against its baseline: the figures, and the tests that changed."""
-    changed = [one for one in found.shown.tests if one.state in ("regression", "improvement", "score", "undecided")]
+    changed = [one for one in found.shown.tests if one.state in ("worse", "better", "score", "undecided")]
     return {
         "executions": list(found.shown.a.executions),
         "started": iso(found.shown.a.started_ms),
@@ -56,7 +56,7 @@ def against_document(found: Against) -> dict[str, Any]:
         "counts": dict(found.shown.counts()),
         "regressed": [one.label for one in found.regressed],
         "within_chance": [one.label for one in found.by_chance],
-        "quarantined": [one.label for one in found.shown.in_state("regression") if one.quarantine],
+        "quarantined": [one.label for one in found.shown.in_state("worse") if one.quarantine],
         "without_baseline": found.without_baseline,
         "changes": [
             {

@@ -31,11 +31,11 @@ _ROWS: dict[str, tuple[str, Callable[[float], str]]] = {
     "tokens": ("Tokens/run (mean)", lambda value: f"{value:,.0f}"),
     "cost": ("Cost/run (mean)", dollars),
 }
-_SHOWN: tuple[State, ...] = ("regression", "improvement", "score", "undecided", "added", "removed")
+_SHOWN: tuple[State, ...] = ("worse", "better", "score", "undecided", "added", "removed")
 
 
 def comparison_md(found: Comparison, attributed: Mapping[TestKey, Attributed | None] | None = None) -> str:
-    """Both sides, the figures as a table, and what changed; regressions first."""
+    """Both sides, the figures as a table, and what changed; what got worse first."""
     lines = [
         f"## Comparison: {_text(found.a.name)} → {_text(found.b.name)}",
         "",

@@ -17,7 +17,7 @@ from agenteval_tui.exchange.schema_parts import (
 )
 
 STATE: Schema = {
-    "enum": ["regression", "improvement", "score", "criteria", "undecided", "added", "removed", "same"]
+    "enum": ["worse", "better", "score", "criteria", "undecided", "added", "removed", "same"]
 }  # fmt: skip
 _WHO: Schema = {"enum": ["agent", "criterion", "both", "judge noise", "unknown"]}
 _INTERVAL: Schema = or_null({"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2})
@@ -147,7 +147,7 @@ COMPARISON: Schema = record(
                     "criteria": array(_CRITERION),
                 }
             ),
-            "regressions first",
+            "what passes less often first",
         ),
     }
 )

@@ -69,6 +69,14 @@ def address_of(run: str, number: int | None = None) -> str:
     return run if number is None else f"{run}/{number}"
 
 
+def address_of_criterion(run: str, names: Sequence[str], name: str) -> str:
+    """The address of a run's criterion by its name, or by its number among the `names` of all its criteria where the
+    name can't stand in an address: it is a number itself, or holds what no line holds."""
+    if name in names and (name.isdecimal() or one_line(name) != name or name != name.strip()):
+        return address_of(run, list(names).index(name) + 1)
+    return f"{run}/{name}"
+
+
 def explanation_of(
     row: RunRow, results: Sequence[CriterionResult], error: RunError | None, wanted: str = "", divergence: str = ""
 ) -> Explanation:
@@ -155,9 +163,10 @@ def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: s
     if wanted.isdecimal() and 1 <= int(wanted) <= len(pairs):
         return pairs[int(wanted) - 1]
     folded = wanted.casefold()
-    for pair in pairs:
-        if pair[1].criterion.casefold() == folded:
-            return pair
+    for alike in (lambda name: name == wanted, lambda name: name.casefold() == folded):
+        for pair in pairs:
+            if alike(pair[1].criterion):
+                return pair
     close = [pair for pair in pairs if pair[1].criterion.casefold().startswith(folded)]
     if len(close) == 1:
         return close[0]

@@ -121,7 +121,7 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
     from agenteval_tui.analysis.attribution import attribute
 
     found = figures.against.shown
-    for state, head in (("regression", "Regressions"), ("improvement", "Improvements")):
+    for state, head in (("worse", "Worse than the baseline"), ("better", "Better than the baseline")):
         listed = [one for one in found.tests if one.state == state]
         if listed:
             yield f"<h2>{head}</h2>"

@@ -84,7 +84,7 @@ def _changes(store: Store, figures: ReportFigures) -> list[str]:
     from agenteval_tui.exchange.comparison_md import tests_table
 
     lines: list[str] = []
-    for state in ("regression", "improvement"):
+    for state in ("worse", "better"):
         listed = figures.against.shown.in_state(state)
         if listed:
             attributed = {one.key: attribute(store, one.pairs) for one in listed[:MOST_ATTRIBUTED]}

@@ -62,6 +62,10 @@ def complete(target: sqlite3.Connection) -> None:
     target.execute(
         "DELETE FROM run_replies WHERE run NOT IN (SELECT id FROM runs) OR reply NOT IN (SELECT id FROM judge_replies)"
     )
+    target.execute(
+        "DELETE FROM criterion_texts WHERE test NOT IN (SELECT id FROM tests)"
+        " OR criterion NOT IN (SELECT id FROM criteria)"
+    )
     # The number of a lost task may be given to another one: what named it must not run that.
     target.execute("UPDATE runs SET task = NULL WHERE task NOT IN (SELECT id FROM tasks)")
     target.execute("UPDATE executions SET setup = NULL WHERE setup NOT IN (SELECT id FROM tasks)")

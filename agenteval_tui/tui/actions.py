@@ -37,7 +37,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("go.run", "app.go('run')", "3", "run", "Go to the execution that is watched"),
     Action("go.inspect", "app.go('inspect')", "4", "inspect", "Go to the run that was opened last"),
     Action("go.history", "app.go('history')", "5", "history", "Go to the run history"),
-    Action("go.compare", "app.go('compare')", "6", "compare", "Go to the comparison: regressions first"),
+    Action("go.compare", "app.go('compare')", "6", "compare", "Go to the comparison: what got worse first"),
     Action("go.trends", "app.go('trends')", "7", "trends", "Go to the trends: pass rates over time, flaky tests"),
     Action("go.agents", "app.go('agents')", "8", "agents", "Go to the agents: check them, try a prompt"),
     Action("go.causes", "app.go('causes')", "9", "causes", "Go to the causes of failures: decide about each once"),

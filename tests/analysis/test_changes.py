@@ -11,11 +11,11 @@ from agenteval_tui.grading.results import CriterionResult, Outcome
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        ("passed", "failed", "regression"),
-        ("passed", "error", "regression"),
-        ("passed", "cancelled", "regression"),
-        ("failed", "passed", "improvement"),
-        ("error", "passed", "improvement"),
+        ("passed", "failed", "worse"),
+        ("passed", "error", "worse"),
+        ("passed", "cancelled", "worse"),
+        ("failed", "passed", "better"),
+        ("error", "passed", "better"),
         ("passed", "passed", "same"),
         ("failed", "error", "same"),
     ],

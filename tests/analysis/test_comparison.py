@@ -58,11 +58,11 @@ def test_every_kind_of_change_regressions_first(store: Store) -> None:
     two_executions(store)
     found = compared(store, a=OLD, b=NEW)
     assert [(one.state, one.test) for one in found.tests] == [
-        ("regression", "greeting"), ("regression", "both-ways"), ("regression", "refund-policy"),
-        ("improvement", "customers-germany"), ("score", "keywords"), ("undecided", "broken"), ("added", "fresh"),
+        ("worse", "greeting"), ("worse", "both-ways"), ("worse", "refund-policy"),
+        ("better", "customers-germany"), ("score", "keywords"), ("undecided", "broken"), ("added", "fresh"),
         ("removed", "gone"), ("same", "top-products"),
     ]  # fmt: skip
-    assert said_of_counts(found).startswith("3 regressions, 1 improvement, 1 other score, 1 not decided")
+    assert said_of_counts(found).startswith("3 tests worse, 1 test better, 1 other score, 1 not decided")
     by_name = {one.test: one for one in found.tests}
     refund = by_name["refund-policy"]
     assert refund.was is not None
@@ -75,7 +75,7 @@ def test_every_kind_of_change_regressions_first(store: Store) -> None:
     assert all(one[-1] == other[-1] for one, other in refund.pairs)
     germany = by_name["customers-germany"].criteria[0]
     assert germany.edited
-    assert germany.state == "improvement"
+    assert germany.state == "better"
     assert by_name["broken"].now is not None
     assert by_name["broken"].now.errors == 1, "an error is no verdict, and no regression"
     assert by_name["keywords"].score == pytest.approx(1 / 3)
@@ -140,7 +140,7 @@ def test_rows_of_a_dataset_are_cases_and_variations_are_told_apart_where_both_si
         side(left, "variation"), side([replace(run, variation="big") for run in right], "variation"), {}, {}
     )
     assert not found.by_variation
-    assert [(one.label, one.state) for one in found.tests] == [("t", "regression")]
+    assert [(one.label, one.state) for one in found.tests] == [("t", "worse")]
     assert "variations are not told apart" in found.notes[0]
 
 
@@ -148,7 +148,7 @@ def test_a_suite_that_lies_elsewhere_now_is_the_same_by_its_name() -> None:
     left = [made("t", "passed", 1, suite_key="/old/s.yaml")]
     right = [made("t", "failed", 2, side="B", suite_key="/new/s.yaml")]
     found = compare_runs(side(left), side(right), {}, {})
-    assert [one.state for one in found.tests] == ["regression"]
+    assert [one.state for one in found.tests] == ["worse"]
     assert found.notes == ("suite S: /old/s.yaml is compared with /new/s.yaml",)
 
 
@@ -194,7 +194,7 @@ def test_sides_by_name_and_what_is_said_where_there_are_none(store: Store) -> No
     assert (refund.was and refund.was.n, refund.now and refund.now.n) == (1, 5)
     two = compared(store, agents=("shop/support", "shop/small"))
     assert (two.a.kind, two.a.name, two.b.name) == ("agent", "shop/support", "shop/small")
-    assert two.counts()["regression"] == 1, "of the first agent's tests the second one does customers-germany worse"
+    assert two.counts()["worse"] == 1, "of the first agent's tests the second one does customers-germany worse"
     assert compared(store, variations=("default", "small")).counts() == two.counts()
     assert {run.agent for run in compared(store, a=OLD, agents=("shop/support",)).b.runs} == {"shop/support"}
     with pytest.raises(AgentevalError, match=r"no run with agent 'none' in smoke") as wrong:
@@ -204,7 +204,7 @@ def test_sides_by_name_and_what_is_said_where_there_are_none(store: Store) -> No
         compared(store, agents=("a", "b", "c"))
     with pytest.raises(AgentevalError, match="there is no execution 'nowhere'"):
         compared(store, a="nowhere")
-    assert compared(store, a="OLD-refund-policy-0-1", b="NEW-refund-policy-0-1").counts() == {"regression": 1}
+    assert compared(store, a="OLD-refund-policy-0-1", b="NEW-refund-policy-0-1").counts() == {"worse": 1}
 
 
 def test_very_many_cases_give_what_drawing_gives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ def test_what_is_in_quarantine_is_shown_and_does_not_gate(store: Store) -> None:
     found = against(store)
     assert found.regressed == ()
     assert found.missed(Gates(True, 0.0)) == []
-    shown = {one.test: one for one in found.shown.in_state("regression")}
+    shown = {one.test: one for one in found.shown.in_state("worse")}
     assert shown["t"].quarantine == "flaky since May"
     assert not shown["u"].quarantine, "only a criterion of it is"
     assert found.gating.counts() == {"criteria": 1}, "without the criterion u passes as before"

@@ -45,7 +45,7 @@ def test_compare_and_baselines(cli: Any, compared: Path) -> None:
     out = cli("compare").out
     lines = out.splitlines()
     assert lines[0].startswith("baseline 2025-11-19")
-    assert out.index("3 regressions\n✗ greeting") < out.index("1 improvement\n✓ customers-germany")
+    assert out.index("3 tests worse\n✗ greeting") < out.index("1 test better\n✓ customers-germany")
     assert "who changed it: judge noise" in out
     assert "first divergence: step 1: it called search_docs, now it answers at once" in out
     assert "show OLD-refund-policy-0-1 --diff NEW-refund-policy-0-1" in out

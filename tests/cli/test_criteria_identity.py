@@ -5,8 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+
+from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.open import _found
+from agenteval_tui.exchange.explanation import address_of_criterion
+from agenteval_tui.text.problems import AgentevalError
 
 HUMAN = '{metrics: [{type: Human, question: "Is it good?"}]}'
 MATCH = "{metrics: [{type: TextMatch, contains_ignore_case: order}]}"
@@ -169,3 +175,46 @@ def test_trends_have_a_line_for_each_criterion(cli: Any, tmp_path: Path) -> None
     ]
     shown = cli("trends").out
     assert "order / same (2) (" in shown, "two suites of one name: their files tell them apart"
+
+
+# Addresses
+
+ODD = (
+    "a/b",
+    'say "hi"',
+    "it's",
+    "größer als 5 €",
+    "tone",
+    "tone",
+    "Tone",
+    "2",
+    "50 % off",
+    "a b",
+    "日本語",
+    "#x",
+    "x\ty",
+)
+
+
+def test_an_address_opens_its_criterion_whatever_it_is_called(cli: Any, tmp_path: Path) -> None:
+    cli("run", suite(tmp_path, [(one, MATCH) for one in ODD]))
+    run = newest(cli)
+    names = list(outcomes(cli, run))
+    assert names == [*ODD[:5], "tone (2)", *ODD[6:]]
+    for number, name in enumerate(names, 1):
+        copied = address_of_criterion(run, names, name)
+        for address in (copied, f"{run}/{number}", f"{run}/{quote(copied.partition('/')[2], safe='')}"):
+            assert _found(Invocation(lambda start: 0), address).criterion == name, address
+        (told,) = json.loads(cli("why", copied, "--json").out)["criteria"]
+        assert told["result"]["criterion"] == name
+    assert address_of_criterion(run, names, "2") == f"{run}/8", "a name that is a number goes by its position"
+    assert _found(Invocation(lambda start: 0), f"{run}/größer").criterion == "größer als 5 €"
+    with pytest.raises(AgentevalError, match="there is no criterion 'nothing'"):
+        _found(Invocation(lambda start: 0), f"{run}/nothing")
+
+
+def test_an_address_opens_a_criterion_that_judged_no_run_yet(cli: Any, tmp_path: Path) -> None:
+    cli("run", suite(tmp_path, [("tone", MATCH)]))
+    suite(tmp_path, [("new one", MATCH), ("tone", MATCH)])
+    run = newest(cli)
+    assert _found(Invocation(lambda start: 0), f"{run}/new one").criterion == "new one"

@@ -127,7 +127,7 @@ def through_a_run(on: Walk, folder: Path, tests: int) -> None:
 
 
 def compare(on: Walk, tests: int) -> None:
-    on.to("CompareScreen", "6", holds="regression")
+    on.to("CompareScreen", "6", holds="worse")
     for _ in range(tests):
         on.sheet("v", "VersionsScreen", "j", TAB, "j", holds="version")
         on.press(TAB, "j", TAB, "j", "j")

@@ -66,7 +66,7 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         await settle(pilot)
         shown = await press(pilot, "v")
         assert isinstance(app.screen, CompareScreen)
-        assert "3 regressions   1 improvement" in shown
+        assert "3 tests worse   1 test better" in shown
         assert "baseline  2025-11-19 11:00  →  smoke v2  2025-11-20 11:00" in shown
         assert "pass 90 % → 56.7 %   -33.3" in shown
         assert "judge noise" in on_row(shown), "the cursor is on the first change"
@@ -108,12 +108,12 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         shown = await press(pilot, "enter")
         assert "gone" in shown, "the execution has tests that the new one has not"
         shown = await press(pilot, "x")
-        assert "1 regression   3 improvements" in shown
+        assert "1 test worse   3 tests better" in shown
         # What an execution says by itself when it has ended.
         say_what_regressed(app.screen, NEW)
         await settle(pilot)
         said = [one.message for one in app._notifications]
-        assert any("Against the baseline: 3 regressions, 1 improvement. " in one for one in said)
+        assert any("Against the baseline: 3 tests worse, 1 test better. " in one for one in said)
 
 
 async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path]) -> None:
@@ -128,16 +128,16 @@ async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path
         assert "in the file now" in shown
         # Over the stored runs, without calling anybody: the old version fails what the new one passes.
         shown = await press(pilot, "c")
-        assert "1 regression" in shown
+        assert "1 test worse" in shown
         assert "McNemar" in shown
         assert "10/10" in on_row(shown)
         assert "4/10" in on_row(shown)
         assert "criterion" in on_row(shown), "both judge the same outputs"
-        assert "1 improvement" in await press(pilot, "x")
+        assert "1 test better" in await press(pilot, "x")
         await press(pilot, "y")
         assert app.clipboard.startswith("agenteval criterion 'customers-germany/right filter' --compare ")
         shown = await press(pilot, "escape")
-        assert "3 regressions" in shown, "back to what was compared before"
+        assert "3 tests worse" in shown, "back to what was compared before"
         assert "customers-germany / right filter" in on_row(shown)
         await press(pilot, "v", "j", "r")
         assert '"contains": "5000"' in (folder / "support.suite.yaml").read_text("utf-8")

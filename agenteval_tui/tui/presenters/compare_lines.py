@@ -44,8 +44,8 @@ _SAY: dict[str, Callable[[float], str]] = {
     "score": lambda value: f"{value:.2f}", "time": duration, "tokens": lambda value: f"{value:,.0f}", "cost": cost,
 }  # fmt: skip
 _HINTS = {
-    "regression": ("failed", glyph("failed")),
-    "improvement": ("passed", glyph("passed")),
+    "worse": ("failed", glyph("failed")),
+    "better": ("passed", glyph("passed")),
     "added": ("added", "+"),
     "removed": ("removed", "-"),
 }
@@ -205,7 +205,7 @@ def _tokens(number: float | None) -> str:
 
 
 def _who(row: CompareRow, attributed: Attributed | None, width: int, *, waiting: bool, versions: bool) -> list[Line]:
-    if row.state not in ("regression", "improvement"):
+    if row.state not in ("worse", "better"):
         return []
     if versions:
         return labelled("who", "criterion: both versions judge the same outputs", width, style="bold accent")

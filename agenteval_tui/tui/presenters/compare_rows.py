@@ -1,4 +1,4 @@
-"""A comparison as rows: regressions and improvements first, with figures, who changed it, and where the runs part."""
+"""A comparison as rows: what got worse or better first, with figures, who changed it, and where the runs part."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _FIGURE = 7  # cells of a figure: `12/12`
 _WHO = 12
 _WITH_WHERE = 92  # cells from which the first divergence stands in the row
-_SHARP: tuple[State, ...] = ("regression", "improvement")
+_SHARP: tuple[State, ...] = ("worse", "better")
 _SIGNS: dict[State, tuple[str, str]] = {
-    "regression": (glyph("failed"), "failed"),
-    "improvement": (glyph("passed"), "passed"),
+    "worse": (glyph("failed"), "failed"),
+    "better": (glyph("passed"), "passed"),
     "score": ("±" if UNICODE else "~", ""),
     "criteria": ("·" if UNICODE else ".", ""),
     "undecided": (glyph("error"), "error"),

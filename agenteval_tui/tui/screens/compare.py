@@ -222,9 +222,9 @@ class CompareScreen(FilteredScreen):
         if found is None:
             return (), ()
         counts = found.counts()
-        worse, better = counts.get("regression", 0), counts.get("improvement", 0)
-        cells: list[Cell] = [(count(worse, "regression"), "bold failed" if worse else "dim")]
-        cells += [("   ", ""), (count(better, "improvement"), "bold passed" if better else "dim")]
+        worse, better = counts.get("worse", 0), counts.get("better", 0)
+        cells: list[Cell] = [(f"{count(worse, 'test')} worse", "bold failed" if worse else "dim")]
+        cells += [("   ", ""), (f"{count(better, 'test')} better", "bold passed" if better else "dim")]
         if self._words:
             cells.append((f"   “{one_line(self._words, 30)}”", ""))
         return tuple(cells), ((count(len(found.tests), "test"), "dim"),)

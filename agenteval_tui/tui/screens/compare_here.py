@@ -39,12 +39,12 @@ def say_what_regressed(screen: FrameScreen, execution: str) -> None:
         return against_baseline(store, store.execution(execution))
 
     def then(found: Against | None) -> None:
-        if found is None or not (found.shown.in_state("regression", "improvement")):
+        if found is None or not (found.shown.in_state("worse", "better")):
             return
         from agenteval_tui.analysis.comparison_words import section
 
         counts = found.shown.counts()
-        said = [section(state, counts[state]) for state in ("regression", "improvement") if counts.get(state)]
+        said = [section(state, counts[state]) for state in ("worse", "better") if counts.get(state)]
         if found.by_chance:
             said.append(f"{count(len(found.by_chance), 'fall')} within chance")
         severity = "warning" if found.regressed else "information"

@@ -143,7 +143,8 @@ class InspectOpening(InspectConfig, InspectSearch):
         last = len(bench.criteria) - 1
         if bench.criteria[last].new and (how.get("new") is not None or criterion == bench.criteria[last].name):
             number = last
-        if config is not None and bench.criteria[number].name != criterion:
+        judged = any(one.criterion == criterion for one in bench.stored)
+        if bench.criteria[number].name != criterion and (config is not None or judged):
             self.agenteval.say(f"{one_line(criterion, 60)} is not in the file any more.")
             config = None
         self._choose(number, config)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
+from agenteval_tui.exchange.explanation import address_of_criterion
 from agenteval_tui.text.commands import command_line
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.screens.inspect_search import InspectSearch
@@ -57,7 +58,8 @@ class InspectTranscript(InspectSearch):
         bench = self._bench
         if bench is None:
             return
-        address = command_line(f"{bench.run.id}/{self._criterion_name()}")
+        names = [result.criterion for result in bench.stored]
+        address = command_line(address_of_criterion(bench.run.id, names, self._criterion_name()))
         self.app.copy_to_clipboard(address)
         self.agenteval.say(f"Copied {one_line(address)}; agenteval open takes it back here.")
 
