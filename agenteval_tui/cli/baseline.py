@@ -158,7 +158,7 @@ def _listed(invocation: Invocation, as_json: bool) -> int:
 
 
 def _data(one: Baseline) -> dict[str, Any]:
-    from agenteval_tui.exchange.results_json import iso
+    from agenteval_tui.exchange.moments import iso
 
     return {
         "suite": one.suite_name,

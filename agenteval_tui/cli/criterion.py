@@ -148,7 +148,7 @@ def _restore(out: Output, store: Store, found: Versions, name: str) -> int:
 
 
 def _data(found: Versions) -> dict[str, Any]:
-    from agenteval_tui.exchange.results_json import iso
+    from agenteval_tui.exchange.moments import iso
 
     return {
         "version": 1,

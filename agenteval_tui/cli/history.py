@@ -8,7 +8,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
-from agenteval_tui.exchange.results_json import iso
+from agenteval_tui.exchange.moments import iso
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.moments import IN_FUTURE, in_future
 

@@ -75,7 +75,7 @@ def _cost(view: ExecutionView) -> float | None:
 
 
 def _data(live: Live, view: ExecutionView | None) -> dict[str, Any]:
-    from agenteval_tui.exchange.results_json import iso
+    from agenteval_tui.exchange.moments import iso
 
     progress = view.progress if view is not None else None
     return {

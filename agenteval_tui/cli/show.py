@@ -108,7 +108,8 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         if not only_transcript:
             from agenteval_tui.exchange.results_json import run_data
 
-            document = {"version": 1, **run_data(row, results, transcript), "transcript": document}
+            labels = store.labels([row.id])
+            document = {"version": 1, **run_data(row, results, transcript, labels), "transcript": document}
         out.json(document)
         return 0
     from agenteval_tui.grading.explain import explain
@@ -130,6 +131,11 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     if not only_transcript and results:
         out.line()
         print_facts(out, explain(results), 0)
+    if not only_transcript:
+        from agenteval_tui.exchange.given_labels import label_line
+
+        for label in store.labels([row.id]):
+            out.line((one_line(label_line(label)), "dim"))
     return 0
 
 

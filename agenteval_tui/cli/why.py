@@ -23,6 +23,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     """Say why RUN ended as it did. CRITERION is a criterion's number (from 1), name, or the beginning of its name."""
     from agenteval_tui.analysis.repetitions import said_of_divergence
     from agenteval_tui.exchange import explanation
+    from agenteval_tui.exchange.given_labels import label_line
 
     if as_json and as_markdown:
         raise AgentevalError("--json and --markdown do not go together", mend="give one of them")
@@ -30,7 +31,8 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     with invocation.store() as store:
         row = store.run(run_ref)
         error, parted = store.transcript(row.id).error, said_of_divergence(store, row)
-        found = explanation.explanation_of(row, store.results(row.id), error, wanted, parted)
+        labels = store.labels([row.id])
+        found = explanation.explanation_of(row, store.results(row.id), error, wanted, parted, labels)
     out = invocation.out
     if as_json:
         out.json(explanation.as_json(found))
@@ -49,6 +51,8 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     print_facts(out, found.facts, 0, longest=None)
     if not found.criteria and not found.agent_error:
         out.line("no criterion was applied to this run")
+    for label in found.labels:
+        out.line((one_line(label_line(label)), "dim"))
     if found.divergence:
         out.line(("first divergence: ", "bold"), on_one_line(found.divergence))
     out.line((f"agenteval why {found.address}", "dim"))

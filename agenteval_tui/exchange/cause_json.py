@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agenteval_tui.exchange.results_json import iso
+from agenteval_tui.exchange.moments import iso
 from agenteval_tui.grading.causes import Cause
 from agenteval_tui.grading.explain import escape_markdown
 from agenteval_tui.text.display import one_line

@@ -19,7 +19,7 @@ from agenteval_tui.analysis.comparison_model import (
     to_json_value,
 )
 from agenteval_tui.analysis.comparison_words import said_of_counts, said_of_power, said_of_rate, said_of_test
-from agenteval_tui.exchange.results_json import iso
+from agenteval_tui.exchange.moments import iso
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed, Attribution

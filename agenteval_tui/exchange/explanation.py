@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agenteval_tui.exchange.given_labels import label_data, label_line
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.explain import (
     Fact,
@@ -18,6 +19,7 @@ from agenteval_tui.grading.explain import (
 )
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.history.labels import Label
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -32,13 +34,15 @@ class Explanation:
     """A run with the criteria that are spoken of: each with its number (from 1) among all criteria of the run.
 
     `error` is why the agent did not finish, if it did not. `divergence` says what this run did where passing and
-    failing repetitions of its test part; "" when nobody looked, or nothing parts them.
+    failing repetitions of its test part; "" when nobody looked, or nothing parts them. `labels`: what people said of
+    these criteria, and of the run.
     """
 
     run: RunRow
     criteria: tuple[tuple[int, CriterionResult], ...]
     error: RunError | None = None
     divergence: str = ""
+    labels: tuple[Label, ...] = ()
 
     @property
     def first_divergence(self) -> str:
@@ -78,25 +82,40 @@ def address_of_criterion(run: str, names: Sequence[str], name: str) -> str:
 
 
 def explanation_of(
-    row: RunRow, results: Sequence[CriterionResult], error: RunError | None, wanted: str = "", divergence: str = ""
+    row: RunRow,
+    results: Sequence[CriterionResult],
+    error: RunError | None,
+    wanted: str = "",
+    divergence: str = "",
+    labels: Sequence[Label] = (),
 ) -> Explanation:
     """The explanation of all criteria, or of the one that `wanted` names: by number, name, or beginning of its name.
 
     Raises `AgentevalError` when there is no such criterion, or several.
     """
     numbered = tuple(enumerate(results, 1))
-    return Explanation(row, (_chosen(numbered, wanted, row.id),) if wanted else numbered, error, divergence)
+    chosen = (_chosen(numbered, wanted, row.id),) if wanted else numbered
+    return Explanation(row, chosen, error, divergence, _of_these(labels, chosen))
 
 
-def missed_of(row: RunRow, results: Sequence[CriterionResult], error: RunError | None) -> Explanation:
+def missed_of(
+    row: RunRow, results: Sequence[CriterionResult], error: RunError | None, labels: Sequence[Label] = ()
+) -> Explanation:
     """The explanation of what did not pass."""
     passed = (Outcome.PASSED, Outcome.SKIPPED)
-    return Explanation(row, tuple(pair for pair in enumerate(results, 1) if pair[1].outcome not in passed), error)
+    missed = tuple(pair for pair in enumerate(results, 1) if pair[1].outcome not in passed)
+    return Explanation(row, missed, error, labels=_of_these(labels, missed))
+
+
+def _of_these(labels: Iterable[Label], criteria: Iterable[tuple[int, CriterionResult]]) -> tuple[Label, ...]:
+    names = {"", *(one.criterion for _, one in criteria)}
+    return tuple(one for one in labels if one.criterion in names)
 
 
 def as_text(one: Explanation) -> str:
     """Plain text: the agent's error, the tree of facts, and the address. Displayable."""
-    lines = [one.agent_error, render_text(one.facts), one.first_divergence, f"agenteval why {one.address}"]
+    said = [one_line(label_line(label)) for label in one.labels]
+    lines = [one.agent_error, render_text(one.facts), *said, one.first_divergence, f"agenteval why {one.address}"]
     return "\n".join(displayable(line) for line in lines if line)
 
 
@@ -119,6 +138,8 @@ def as_markdown(one: Explanation) -> str:
         lines += [f"- {of_not_made(row.checks_not_made)}"]
     if one.criteria:
         lines += [render_markdown(one.facts)]
+    if one.labels:
+        lines += ["", *(f"- {escape_markdown(one_line(label_line(label)))}" for label in one.labels)]
     if one.divergence:
         lines += ["", f"First divergence: {escape_markdown(one_line(one.divergence))}"]
     return "\n".join([*lines, "", f"`agenteval why {one_line(one.address)}`", ""])
@@ -141,6 +162,7 @@ def as_json(one: Explanation) -> dict[str, Any]:
         "checks_not_made": row.checks_not_made,
         "error": error_to_json(one.error),
         "divergence": one.divergence,
+        "labels": [label_data(label) for label in one.labels],
         "criteria": [
             {
                 "address": address_of(row.id, number),
@@ -163,10 +185,9 @@ def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: s
     if wanted.isdecimal() and 1 <= int(wanted) <= len(pairs):
         return pairs[int(wanted) - 1]
     folded = wanted.casefold()
-    for alike in (lambda name: name == wanted, lambda name: name.casefold() == folded):
-        for pair in pairs:
-            if alike(pair[1].criterion):
-                return pair
+    exact = [pair for pair in pairs if pair[1].criterion == wanted]
+    for pair in exact or [pair for pair in pairs if pair[1].criterion.casefold() == folded]:
+        return pair
     close = [pair for pair in pairs if pair[1].criterion.casefold().startswith(folded)]
     if len(close) == 1:
         return close[0]

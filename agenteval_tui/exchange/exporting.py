@@ -9,8 +9,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.finite import finite
+from agenteval_tui.exchange.given_labels import label_data
+from agenteval_tui.exchange.moments import iso
 from agenteval_tui.exchange.otel_export import otlp_of
-from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
@@ -18,6 +19,7 @@ from agenteval_tui.transcripts.codec import to_json, to_openai_messages
 from agenteval_tui.transcripts.model import Transcript, last_answer
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
 
@@ -29,6 +31,7 @@ class StoredRun:
     row: RunRow
     transcript: Transcript
     results: tuple[CriterionResult, ...]
+    labels: tuple[Label, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Exporter:
 def stored_runs(store: Store, rows: Iterable[RunRow]) -> Iterator[StoredRun]:
     """The runs of `rows` that have a transcript."""
     for row in rows:
-        yield StoredRun(row, store.transcript(row.id), store.results(row.id))
+        yield StoredRun(row, store.transcript(row.id), store.results(row.id), tuple(store.labels([row.id])))
 
 
 def exporter_named(name: str) -> Exporter:
@@ -74,6 +77,8 @@ def _about(run: StoredRun) -> dict[str, Any]:
         about["variables"] = dict(row.variables)
     if row.started_ms is not None:
         about["started"] = iso(row.started_ms)
+    if run.labels:
+        about["labels"] = [label_data(one) for one in run.labels]
     return about
 
 

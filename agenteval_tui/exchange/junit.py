@@ -11,13 +11,15 @@ from agenteval_tui.analysis.comparison_words import said_of_power, said_of_rate,
 from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.exchange.cause_json import cause_of_execution, properties_of
 from agenteval_tui.exchange.explanation import as_text, missed_of
+from agenteval_tui.exchange.given_labels import label_line, labels_by_run
+from agenteval_tui.exchange.moments import iso
 from agenteval_tui.exchange.quarantined import NotGating, not_gating
 from agenteval_tui.exchange.report_figures import in_comment
-from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.store import Store
 
 MARK = "<!-- agenteval"
@@ -40,19 +42,24 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every, held)}>")
     _, decided = cause_of_execution(store, execution.id)
     against = against_baseline(store, execution)
+    labels = labels_by_run(store, [row.id for row in every])
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
     for name, rows in suites.items():
         stamp = iso(execution.started_ms) or ""
         lines.append(f"  <testsuite name={_attribute(name)}{_counts(rows, held)} timestamp={_attribute(stamp)}>")
         lines += _properties(_of_baseline(against, {row.suite_key for row in rows}), indent=4)
         for row in rows:
-            lines.extend(_case(store, row, properties_of(causes.get(row.id, ()), decided), held))
+            lines.extend(
+                _case(store, row, properties_of(causes.get(row.id, ()), decided), held, labels.get(row.id, ()))
+            )
         lines.append("  </testsuite>")
     lines.append("</testsuites>")
     return "\n".join(lines) + "\n"
 
 
-def _case(store: Store, row: RunRow, properties: list[tuple[str, str]], held: NotGating) -> list[str]:
+def _case(
+    store: Store, row: RunRow, properties: list[tuple[str, str]], held: NotGating, labels: Sequence[Label]
+) -> list[str]:
     name = row.test_name + (f" [{row.variation}]" if row.variation else "")
     name += f" row {row.row_label}" if row.row else ""
     name += f" #{row.repetition}" if row.repetition > 1 else ""
@@ -64,9 +71,10 @@ def _case(store: Store, row: RunRow, properties: list[tuple[str, str]], held: No
     head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
     if said := held.of_run(row):
         properties = [("quarantine", said), *properties]
+    properties = [*properties, *(("label", label_line(one)) for one in labels)]
     if row.status == "passed":
         return [head + ">", *_properties(properties), "    </testcase>"] if properties else [head + "/>"]
-    return [head + ">", *_properties(properties), *_ending(store, row, held), "    </testcase>"]
+    return [head + ">", *_properties(properties), *_ending(store, row, held, labels), "    </testcase>"]
 
 
 def _of_baseline(against: Against | None, suites: set[str]) -> list[tuple[str, str]]:
@@ -90,14 +98,14 @@ def _properties(properties: Sequence[tuple[str, str]], indent: int = 6) -> list[
     return [f"{space}<properties>", *lines, f"{space}</properties>"]
 
 
-def _ending(store: Store, row: RunRow, held: NotGating) -> list[str]:
+def _ending(store: Store, row: RunRow, held: NotGating, labels: Sequence[Label]) -> list[str]:
     why = held.whys.get(row.id) or row.why or row.error_message or row.status
     if row.id in held.excused:
         why = f"{held.of_run(row)}; {row.status}: {why}"
     message = _attribute(why)
     if row.status in ("failed", "error"):
         transcript = store.transcript(row.id)
-        said = as_text(missed_of(row, store.results(row.id), transcript.error))
+        said = as_text(missed_of(row, store.results(row.id), transcript.error, labels))
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
         if row.id in held.excused:
             tag, kind = "skipped", "quarantine"

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agenteval_tui.analysis.comparison_words import points, said_of_counts, said_of_power, said_of_rate, said_of_test
 from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.exchange.given_labels import labels_by_run
 from agenteval_tui.exchange.quarantined import NotGating, not_gating
 from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.history.rows import ExecutionRow, RunRow
 from agenteval_tui.text import numbers
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.store import Store
 
 BAD = ("error", "failed", "needs_review")
@@ -78,6 +80,8 @@ class ReportFigures:
     compared: tuple[tuple[str, str, str, str], ...] = ()
     held: NotGating = field(default_factory=NotGating)
     """What of it is in quarantine, and does not gate."""
+    labels: tuple[tuple[RunRow, Label], ...] = ()
+    """What people said of its runs, each with its run, in the order of the runs."""
 
     @property
     def date(self) -> str:
@@ -182,6 +186,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     if missing := checks_not_made(runs):
         found.append(Figure("Checks that could not be made", f"{missing:,}", missing, "count"))
     against = against_baseline(store, execution)
+    labels = labels_by_run(store, [run.id for run in runs])
     return ReportFigures(
         execution=execution,
         runs=runs,
@@ -190,6 +195,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         against=against,
         compared=_compared(store, execution, against, found) if against is not None else (),
         held=held,
+        labels=tuple((run, label) for run in runs for label in labels.get(run.id, ())),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.exchange.cause_json import cause_of_execution, cause_rows
 from agenteval_tui.exchange.comparison_md import change_row
 from agenteval_tui.exchange.explanation import as_text, missed_of
+from agenteval_tui.exchange.given_labels import LABEL_HEADS, label_cells
 from agenteval_tui.exchange.report_figures import (
     ReportFigures,
     counted,
@@ -104,6 +105,10 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     yield from _table(heads, _test_rows(figures))
     yield from _changes(store, figures)
     yield from _causes(store, figures)
+    labels = figures.labels
+    if labels:
+        yield "<h2>Labels</h2>"
+        yield from _table(LABEL_HEADS, ([_line(cell) for cell in label_cells(*one)] for one in labels))
     failures = figures.failures
     if failures:
         yield "<h2>Failures</h2>"
@@ -175,7 +180,8 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     yield f'<p class="dim">{_line(where)}</p>'
     if many:
         yield f"<p>{_line(many)}</p>"
-    yield f"<pre>{_block(as_text(missed_of(row, store.results(row.id), transcript.error)))}</pre>"
+    missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]))
+    yield f"<pre>{_block(as_text(missed))}</pre>"
     amounts = [counted(len(transcript.messages), "message"), counted(len(transcript.tool_calls), "tool call")]
     amounts += [seconds(row.duration_ms)] if row.duration_ms is not None else []
     yield f"<details><summary>Transcript: {', '.join(amounts)}</summary>"

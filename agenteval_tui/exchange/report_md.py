@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.exchange.cause_json import cause_of_execution, causes_md
 from agenteval_tui.exchange.explanation import as_markdown, missed_of
+from agenteval_tui.exchange.given_labels import LABEL_HEADS, label_cells
 from agenteval_tui.exchange.report_figures import (
     ReportFigures,
     in_comment,
@@ -52,6 +53,7 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
         *_changes(store, figures),
         *_tests(figures),
         *causes_md(*cause_of_execution(store, execution.id)),
+        *_labels(figures),
         *_failures(store, figures, most),
         "### Conclusion",
         "",
@@ -105,6 +107,15 @@ def _tests(figures: ReportFigures) -> list[str]:
     return [*lines, ""]
 
 
+def _labels(figures: ReportFigures) -> list[str]:
+    """What people said of the runs."""
+    if not figures.labels:
+        return []
+    rows = (" | ".join(map(_cell, label_cells(*one))) for one in figures.labels)
+    lines = ["### Labels", "", f"| {' | '.join(LABEL_HEADS)} |", "|---" * len(LABEL_HEADS) + "|"]
+    return [*lines, *(f"| {row} |" for row in rows), ""]
+
+
 def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
     failures = figures.failures
     if not failures:
@@ -120,7 +131,12 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
 
 def _failure(store: Store, row: RunRow, many: str) -> str:
     # One heading level below "Failures"; a bug report of one run begins a level higher.
-    whole = "#" + as_markdown(missed_of(row, store.results(row.id), store.transcript(row.id).error)).rstrip()
+    whole = (
+        "#"
+        + as_markdown(
+            missed_of(row, store.results(row.id), store.transcript(row.id).error, store.labels([row.id]))
+        ).rstrip()
+    )
     if many:
         whole = whole.replace("\n", f"\n\n{many}\n", 1)
     if len(whole) <= LONGEST_FAILURE:

@@ -10,6 +10,7 @@ from agenteval_tui.exchange.schema_parts import (
     ERROR,
     EXECUTION_STATUS,
     FLAG,
+    LABEL,
     NUMBER,
     OUTCOME,
     ROW_KEY,
@@ -207,6 +208,7 @@ WHY = {
                 **TEXT,
                 "description": "where passing and failing repetitions of the test part; empty when nothing parts them",
             },
+            "labels": array(LABEL, "what people said of these criteria, and of the run"),
             "criteria": array(
                 record(
                     {

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.exchange.cause_json import cause_of_execution, properties_of
+from agenteval_tui.exchange.given_labels import label_line, labels_by_run
+from agenteval_tui.exchange.moments import iso
 from agenteval_tui.exchange.quarantined import not_gating
-from agenteval_tui.exchange.results_json import iso
 from agenteval_tui.history.rows import ExecutionRow
 from agenteval_tui.text.display import displayable
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "execution", "run", "suite", "test", "test_name", "variation", "row", "repetition", "agent", "outcome", "score",
     "why", "started", "duration_ms", "attempts", "input_tokens", "output_tokens", "cost", "final_output",
-    "quarantine", "causes", "triage", "row_key",
+    "quarantine", "causes", "triage", "row_key", "labels",
 )  # fmt: skip
 # What makes a cell a formula; the wide ones do it where such letters are written.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -40,6 +41,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
     held = not_gating(store, rows)
     _, decided = cause_of_execution(store, execution.id)
     causes = failure_causes(store, [row.id for row in rows if row.status in ("failed", "error")])
+    labels = labels_by_run(store, [row.id for row in rows])
     for row in rows:
         said = properties_of(causes.get(row.id, ()), decided)
         answer = store.transcript(row.id).final_output
@@ -51,7 +53,7 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
                 _number(row.score), _cell(row.why), iso(row.started_ms) or "", _number(row.duration_ms), row.attempts,
                 _number(row.input_tokens), _number(row.output_tokens), _number(row.cost), _cell(answer),
                 _cell(held.of_run(row)), *(_joined(said, name) for name in ("cause", "triage")),
-                _cell(row.row_key),
+                _cell(row.row_key), _cell("; ".join(label_line(one) for one in labels.get(row.id, ()))),
             ]
         )  # fmt: skip
     return out.getvalue()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.exchange.given_labels import label_data, labels_by_run
+from agenteval_tui.exchange.moments import iso
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -13,6 +14,7 @@ from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.labels import Label
     from agenteval_tui.history.store import Store
 
 VERSION = 1
@@ -34,6 +36,7 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
     against = against_baseline(store, execution)
     held = not_gating(store, rows)
     causes, decided = cause_of_execution(store, execution.id)
+    labels = labels_by_run(store, [row.id for row in rows])
     return {
         "version": VERSION,
         "execution": execution.id,
@@ -48,7 +51,9 @@ def execution_document(store: Store, execution: ExecutionRow) -> dict[str, Any]:
         "summary": summary(execution, rows),
         **({"baseline": against_document(against)} if against is not None else {}),
         **({"quarantine": held.to_json()} if held else {}),
-        "runs": [run_document(store, row) for row in rows],
+        "runs": [
+            run_data(row, store.results(row.id), store.transcript(row.id), labels.get(row.id, ())) for row in rows
+        ],
         "causes": [group_data(one, decided.get(one.cause.signature)) for one in causes.groups],
     }
 
@@ -71,13 +76,10 @@ def summary(execution: ExecutionRow, rows: Sequence[RunRow]) -> dict[str, Any]:
     }
 
 
-def run_document(store: Store, row: RunRow) -> dict[str, Any]:
-    """One run: what it was, how it ended, what each criterion said, what the agent did."""
-    return run_data(row, store.results(row.id), store.transcript(row.id))
-
-
-def run_data(row: RunRow, results: Sequence[CriterionResult], transcript: Transcript) -> dict[str, Any]:
-    """The same from its parts."""
+def run_data(
+    row: RunRow, results: Sequence[CriterionResult], transcript: Transcript, labels: Sequence[Label]
+) -> dict[str, Any]:
+    """One run: what it was, how it ended, what each criterion and people said, what the agent did."""
     did = to_json(transcript)
     return {
         "run": row.id,
@@ -99,16 +101,10 @@ def run_data(row: RunRow, results: Sequence[CriterionResult], transcript: Transc
         "duration_ms": row.duration_ms,
         "attempts": row.attempts,
         "criteria": [result_to_json(result) for result in results],
+        "labels": [label_data(one) for one in labels],
         "final_output": transcript.final_output,
         "tool_calls": did["tool_calls"],
         "usage": did["usage"],
         "timing": did["timing"],
         "error": did["error"],
     }
-
-
-def iso(milliseconds: int | None) -> str | None:
-    """ISO 8601, UTC, to the millisecond."""
-    if milliseconds is None:
-        return None
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -31,7 +31,13 @@ def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool 
     if form == MARKDOWN:
         from agenteval_tui.exchange.explanation import as_markdown, explanation_of
 
-        pieces = (as_markdown(explanation_of(row, store.results(row.id), store.transcript(row.id).error)),)
+        pieces = (
+            as_markdown(
+                explanation_of(
+                    row, store.results(row.id), store.transcript(row.id).error, labels=store.labels([row.id])
+                )
+            ),
+        )
     else:
         pieces = exporter_named(form).pieces(stored_runs(store, [row]))
     written = 0

@@ -183,6 +183,18 @@ ROW_KEY: Schema = {
     **TEXT,
     "description": "what the dataset's row is, wherever it stands: `id:ID` or `content:HASH`; empty without a dataset",
 }
+LABEL: Schema = record(
+    {
+        "criterion": {**or_null(TEXT), "description": "its name; null: the run as a whole, or it is not known"},
+        "unknown": {**FLAG, "description": "of an older history, where several criteria may be meant: no verdict"},
+        "passed": or_null(FLAG),
+        "rating": or_null(COUNT),
+        "good": {**FLAG, "description": "passed, or rated 4 or 5"},
+        "comment": TEXT,
+        "who": TEXT,
+        "at": TIME,
+    }
+)
 RUN: dict[str, Schema] = {
     "run": TEXT,
     "suite": TEXT,
@@ -203,6 +215,7 @@ RUN: dict[str, Schema] = {
     "duration_ms": or_null(NUMBER),
     "attempts": COUNT,
     "criteria": array(CRITERION),
+    "labels": array(LABEL, "what people said of the run and its criteria, oldest first"),
     "final_output": TEXT,
     "tool_calls": array(TOOL_CALL),
     "usage": USAGE,

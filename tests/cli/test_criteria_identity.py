@@ -218,3 +218,31 @@ def test_an_address_opens_a_criterion_that_judged_no_run_yet(cli: Any, tmp_path:
     suite(tmp_path, [("new one", MATCH), ("tone", MATCH)])
     run = newest(cli)
     assert _found(Invocation(lambda start: 0), f"{run}/new one").criterion == "new one"
+
+
+def test_labels_are_in_what_is_written(cli: Any, tmp_path: Path) -> None:
+    cli("run", suite(tmp_path, [("tone", HUMAN), ("about it", MATCH)]))
+    run = newest(cli)
+    cli("label", f"{run}/tone", "failed", "2", "--who", "kim", "--comment", "too <b>rude</b>")
+    cli("label", run, "passed", "--who", "lee", "--comment", "fine")
+    told = cli("show", run, "--json").json("run")["labels"]
+    assert [(one["criterion"], one["passed"], one["rating"], one["comment"], one["who"]) for one in told] == [
+        ("tone", False, 2, "too <b>rude</b>", "kim"),
+        (None, True, None, "fine", "lee"),
+    ]
+    assert told == json.loads(cli("show", "last", "--json").out)["runs"][0]["labels"]
+    line = "label of tone by kim: failed, 2 of 5: too <b>rude</b>"
+    assert line in cli("show", run).out
+    assert line in cli("why", run).out
+    assert cli("why", f"{run}/tone", "--json").json("why")["labels"] == told
+    assert [one["who"] for one in json.loads(cli("why", f"{run}/2", "--json").out)["labels"]] == ["lee"]
+    files = {name: tmp_path / f"report.{name}" for name in ("json", "html", "junit", "md", "csv")}
+    assert cli("report", *(part for name, path in files.items() for part in (f"--{name}", path))).code == 0
+    texts = {name: path.read_text("utf-8") for name, path in files.items()}
+    for name, text in texts.items():
+        assert "rude" in text, name
+        assert "fine" in text, name
+        assert "<b>rude" not in text or name in ("json", "csv", "md"), name
+    assert json.loads(texts["json"])["runs"][0]["labels"] == told
+    exported = cli("export", run, "--format", "agenteval")
+    assert json.loads(exported.out)["labels"] == told
