@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from agenteval_tui import places
 from agenteval_tui.analysis.lint_conversations import conversation_problems, template_nodes
 from agenteval_tui.analysis.lint_cut import cut_problems
-from agenteval_tui.analysis.lint_datasets import Datasets
+from agenteval_tui.analysis.lint_datasets import Datasets, needles
 from agenteval_tui.analysis.lint_respondents import respondent_problems
+from agenteval_tui.grading.placeholders import is_blank
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.discover import discover
@@ -168,6 +169,12 @@ def _test(
     if columns is not None:
         yield from _templates(loaded, node, {**dict.fromkeys(columns), **test.variables})
     yield from _same_names(loaded, test)
+    for number, (_, looked_for) in enumerate(needles(test)):
+        for name in sorted(looked_for):
+            if name in test.variables and is_blank(test.variables[name]):
+                message = f'the variable "{name}" is empty, and this criterion looks for it: the check can\'t be made'
+                owner = loaded.node(test.id, number)
+                yield _at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
     for number, _ in enumerate(test.criteria):
         yield from _criterion(loaded, test, number, columns)
         yield from respondent_problems(loaded, suite, test, number, user_agents)

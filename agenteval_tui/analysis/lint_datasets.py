@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,8 @@ class Datasets:
                 found += check.prompt_problems()
             for who, asked in _askers(test):
                 found += check.missing_problems(asked - test.variables.keys(), who)
+            for who, looked_for in needles(test):
+                found += check.empty_problems(looked_for - test.variables.keys(), who)
         elif check.problems[0].line == 1 and check.problems[0].column == 1:
             found = [self._named(test, one) for one in found]
         for one in found:
@@ -86,6 +88,30 @@ class Datasets:
             node = (real.get(key) if isinstance(real, Mapping) else None) or node
         end = max(node.start, min(node.end, node.start + 200))
         return self._loaded.problem("dataset", node.start, end, f"{problem.file}: {problem.message}", problem.fix)
+
+
+def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
+    """Which criteria would look for nothing, or compare with nothing, without which variables."""
+    from agenteval_tui.grading.placeholders import needle_names
+    from agenteval_tui.runs.criteria import spec_of
+
+    for criterion in test.criteria:
+        spec = spec_of(criterion)
+        config = None if spec.broken else spec.document.value
+        names = set(needle_names(config))
+        listed = config.get("metrics") if isinstance(config, Mapping) else None
+        for metric in listed if isinstance(listed, list) else ():
+            kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
+            if kind in _COMPARES and metric.get(_COMPARES[kind]) is None:
+                names.add("expected_value")
+        if criterion.expected_value is not None:
+            names.discard("expected_value")
+            names |= needle_names(criterion.expected_value)
+        yield f'criterion "{criterion.name}"', {name.partition(".")[0] for name in names}
+
+
+_COMPARES = {"Lexical": "to", "Similarity": "to", "Classification": "label"}
+"""Metrics that compare with the expected value where this property says nothing else."""
 
 
 def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:

@@ -104,7 +104,9 @@ def _regraded(
     for row, rules, transcript in batch:
         foreign = tuple(result for result in store.results(row.id) if result.source)
         replies, kept = answered.get(row.id, (None, ()))
-        verdict = grade(transcript, rules.specs, _variables(row, rules), rules.pass_threshold, replies=replies)
+        verdict = grade(
+            transcript, rules.specs, _variables(row, rules), rules.pass_threshold, replies=replies, row=row.row
+        )
         yield Regraded(row, verdict, foreign, rules, tuple(kept)), transcript
 
 

@@ -110,6 +110,8 @@ class Code(StrEnum):
     # Why a check could not be made.
     BAD_CONFIG = "bad_config"
     UNKNOWN_VARIABLE = "unknown_variable"
+    EMPTY_VARIABLE = "empty_variable"
+    """What is looked for comes out of variables, and is empty: a hole in the data. `row`: the dataset's, from 1."""
     BAD_PLACEHOLDER = "bad_placeholder"
     BROKE = "broke"
     """The check raised an exception: `type` and `message`."""

@@ -12,7 +12,7 @@ from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code, CodedError
 from agenteval_tui.grading.context import Context
 from agenteval_tui.grading.patterns import SlowPatternError
-from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders, look_up, names_in
+from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in
 from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.grading.value import ExtractionError
@@ -151,7 +151,8 @@ class Checker:
         if expected is None:
             # The row of a dataset has the right answer. It is data: braces in it are no placeholders.
             expected = variables.get("expected_value")
-            expected = None if expected == "" else expected
+        if isinstance(expected, str) and not expected.strip() and expected is not self.spec.expected_value:
+            expected = None  # a hole in the data: there is nothing to compare with
         return Context(expected, variables, explain, replies, self.spec.name)
 
     def _check(
@@ -320,14 +321,20 @@ def _combined(
 def _fill_config(value: Any, variables: Mapping[str, Any]) -> Any:
     """The config with its placeholders filled; in each metric with what that metric says of its properties."""
     if not isinstance(value, Mapping):
-        return fill(value, variables)
+        return fill_config(value, variables)
     filled: dict[str, Any] = {}
     for key, item in value.items():
         if key == "metrics" and isinstance(item, list):
-            filled[key] = [fill(one, variables, _any_json(one)) for one in item]
+            filled[key] = [_fill_metric(one, variables) for one in item]
         else:
-            filled[key] = fill(item, variables)
+            filled[key] = fill_config({key: item}, variables)[key]
     return filled
+
+
+def _fill_metric(metric: Any, variables: Mapping[str, Any]) -> Any:
+    # What a function is given is its own: it may well take an empty text.
+    is_function = isinstance(metric, Mapping) and registry.known_metric(str(metric.get("type"))) == "Python"
+    return (fill if is_function else fill_config)(metric, variables, _any_json(metric))
 
 
 def _any_json(metric: Any) -> frozenset[str]:

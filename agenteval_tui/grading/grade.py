@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.grading.codes import Code
@@ -23,8 +24,11 @@ def grade(
     *,
     explain: bool = True,
     replies: Mapping[str, Reply] | None = None,
+    row: int = 0,
 ) -> Verdict:
     """The verdict of all criteria. Never raises. `replies`: what judges and others said (`grading.remote`).
+
+    `row`: the dataset's row (from 1) that `variables` are of, so that an error about its data can name it.
 
     A transcript whose agent did not finish is not graded: outcome `error`, and every criterion is `skipped`.
     """
@@ -35,7 +39,13 @@ def grade(
     results = tuple(
         [compile_criterion(spec).check(transcript, variables, explain=explain, replies=replies) for spec in specs]
     )
+    if row:
+        results = tuple([_of_row(one, row) if one.code == Code.EMPTY_VARIABLE else one for one in results])
     return verdict_of(results, pass_threshold)
+
+
+def _of_row(result: CriterionResult, row: int) -> CriterionResult:
+    return replace(result, fields={**result.fields, "row": row})
 
 
 def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None = None) -> Verdict:

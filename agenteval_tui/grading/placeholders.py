@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agenteval_tui.grading.codes import Code, CodedError
@@ -69,6 +69,69 @@ def names_in(value: Any) -> frozenset[str]:
     elif isinstance(value, list):
         found.update(*(names_in(item) for item in value))
     return frozenset(found)
+
+
+_PATTERNS = frozenset(("pattern", "$regex", "extract_by_regex"))
+"""Properties that hold a pattern: an empty piece of one may make all of it match everything."""
+
+
+def fill_config(value: Any, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset()) -> Any:
+    """As `fill`, for properties of a config: a text that comes out empty is a hole in the data, not a condition.
+
+    Raises `PlaceholderError` for it, too. An empty text that is written as such stays.
+    """
+    return _fill_property(value, variables, any_json, False, "")
+
+
+def needle_names(value: Any, key: str = "") -> frozenset[str]:
+    """The names and paths without a value of which a config has nothing to look for."""
+    if isinstance(value, str):
+        names = names_in(value) if "{{" in value else frozenset()
+        try:
+            hole = names and (key in _PATTERNS or not _without(value, sorted(names), {}).strip())
+        except PlaceholderError:
+            return frozenset()
+        return names if hole else frozenset()
+    if isinstance(value, Mapping):
+        return frozenset().union(*(needle_names(item, str(name)) for name, item in value.items()))
+    if isinstance(value, list):
+        return frozenset().union(*(needle_names(item, key) for item in value))
+    return frozenset()
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a variable holds nothing: null, or a text of white space."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _fill_property(value: Any, variables: Mapping[str, Any], any_json: frozenset[str], typed: bool, key: str) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            name: _fill_property(item, variables, any_json, typed or name in any_json, str(name))
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_fill_property(item, variables, any_json, typed, key) for item in value]
+    if not isinstance(value, str) or "{{" not in value:
+        return value
+    made = _fill_text(value, variables, typed)
+    asked = [one.name for one in placeholders_in(value) if one.is_path]
+    empty = [name for name in asked if is_blank(look_up(name, variables))]
+    if typed and not isinstance(made, str):
+        # A null is a value inside of an object; as a whole property, or as an empty schema, it leaves the check out.
+        hole = (made is None and (key in any_json or key in _PATTERNS)) or (made == {} and key == "schema")
+        empty = asked if hole else []
+    else:
+        hole = key in _PATTERNS or not _without(value, empty, variables).strip()
+    if empty and hole:
+        raise PlaceholderError(code=Code.EMPTY_VARIABLE, variables=list(dict.fromkeys(empty)), text=value[:200])
+    return made
+
+
+def _without(text: str, left_out: Sequence[str], variables: Mapping[str, Any]) -> str:
+    """The text with nothing at these placeholders."""
+    given = dict.fromkeys(left_out, "")
+    return str(_fill_text(text, {**variables, **given}, False))
 
 
 def fill(value: Any, variables: Mapping[str, Any], any_json: frozenset[str] = frozenset(), typed: bool = False) -> Any:

@@ -190,6 +190,12 @@ def _unknown_variable(fields: Fields) -> str:
     )
 
 
+def _empty_variable(fields: Fields) -> str:
+    names = listed([f'"{name}"' for name in fields["variables"]])
+    row = f"row {fields['row']} of the dataset has" if fields.get("row") else "there is"
+    return f"{row} no value in {names}: `{fields['text']}` would look for nothing"
+
+
 def _unusable_label(fields: Fields) -> str:
     if "passed" in fields:
         return f"the label's verdict {fields['passed']!r} is neither true nor false"
@@ -242,6 +248,7 @@ _RESULTS: dict[str, Callable[[Fields], str]] = {
     Code.NO_VERDICT: lambda f: "no verdict was given",
     Code.BAD_CONFIG: lambda f: str(f["message"]),
     Code.UNKNOWN_VARIABLE: _unknown_variable,
+    Code.EMPTY_VARIABLE: _empty_variable,
     Code.BAD_PLACEHOLDER: lambda f: (
         f"{{{{{f['placeholder']}}}}} cannot be read: a name or a dotted path stands there, or a text in quotes"
     ),

@@ -73,7 +73,7 @@ def judge(run: RunPlan, transcript: Transcript, replies: Mapping[str, Reply] | N
     error = transcript.error
     if error is not None and error.kind == CANCELLED:
         return Judged.nothing(CANCELLED, error.message)
-    verdict = grade(transcript, run.specs, run.variables, run.pass_threshold, replies=replies)
+    verdict = grade(transcript, run.specs, run.variables, run.pass_threshold, replies=replies, row=run.ref.row)
     why = verdict.reason if error is None else error.message
     return Judged(verdict.outcome.value, verdict.score, verdict.results, verdict.warnings, why)
 

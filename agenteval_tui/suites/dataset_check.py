@@ -23,10 +23,15 @@ MAX_CHARACTERS = 32_000_000
 
 @dataclass(slots=True)
 class Column:
-    """A variable that rows give. `missing_line`: of the first row that has not got it, None when all have it."""
+    """A variable that rows give. `missing_line`: of the first row that has not got it, None when all have it.
+
+    `empty`: rows in which it is empty, and the line of the first of them.
+    """
 
     rows: int = 0
     missing_line: int | None = None
+    empty: int = 0
+    empty_line: int = 1
 
 
 @dataclass(slots=True)
@@ -81,6 +86,20 @@ class DatasetCheck:
                 found.append(self.problem(column.missing_line, "unknown-variable", message, f'add "{name}"'))
         return found
 
+    def empty_problems(self, asked: set[str], who: str) -> list[Problem]:
+        """The rows in which a variable is empty that `who` looks for: one problem for each variable."""
+        found = []
+        for name in sorted(asked):
+            column = self.columns.get(name)
+            if column is not None and column.empty:
+                message = (
+                    f'this row has nothing in "{name}", which {who} looks for{_more(column.empty)}: '
+                    "the check can't be made"
+                )
+                fix = f'fill "{name}" in, or leave the row out'
+                found.append(self.problem(column.empty_line, "empty-value", message, fix, "warning"))
+        return found
+
 
 def _more(count: int) -> str:
     return f" (and {count - 1:,} more rows)" if count > 2 else " (and one more row)" if count == 2 else ""
@@ -122,8 +141,12 @@ def check_dataset(
                 if found.variables.keys() != keys:
                     keys = found.variables.keys()
                     shared = _columns(check, found)
-                for column in shared:
+                for column, value in zip(shared, found.variables.values(), strict=True):
                     column.rows += 1
+                    if value is None or (isinstance(value, str) and not value.strip()):
+                        column.empty += 1
+                        if column.empty == 1:
+                            column.empty_line = found.line
                 check.rows += 1
                 if check.rows == 1:
                     check.first_line = found.line
