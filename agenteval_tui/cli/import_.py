@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,7 @@ def command(
     Each file becomes one execution; another tool's verdict is kept as a criterion result. The same file a second time
     adds nothing. What can't be read is left out, counted, and the reason said.
     """
-    paths = list(_files(files))
+    paths, passed_over = _files(files)
     alone = len(paths) == 1 and not files[0].is_dir()
     if to is not None:
         if not alone:
@@ -53,9 +52,12 @@ def command(
         return _tests(invocation, paths[0][0], format_name, to, dry_run)
     done: list[dict[str, Any]] = []
     with invocation.store() as store:
-        for path, found in paths:
+        for number, (path, found) in enumerate(paths, 1):
             try:
                 done.append(_one(invocation, store, path, format_name, dry_run, as_json))
+            except KeyboardInterrupt:
+                _stopped(invocation, path, done, len(paths) - number)
+                raise
             except AgentevalError as error:
                 if alone:
                     raise
@@ -66,6 +68,11 @@ def command(
                     invocation.out.line((f"{path}: not imported: ", "dim"), error.what)
     if as_json:
         invocation.out.json(done)
+        for line in passed_over:
+            invocation.err.line("passed over ", line)
+    else:
+        for line in passed_over:
+            invocation.out.line(("passed over ", "warn"), line)
     named = {path for path, found in paths if not found}
     if not any(one["error"] is None for one in done):
         if any(path.is_dir() for path in files) and not as_json:
@@ -74,16 +81,34 @@ def command(
     return 2 if any(one["error"] is not None and Path(one["file"]) in named for one in done) else 0
 
 
-def _files(given: tuple[Path, ...]) -> Iterator[tuple[Path, bool]]:
-    """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format."""
-    from agenteval_tui.exchange.importing import files_of
+def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
+    """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format. Then
+    what was passed over in the folders, a line each."""
+    from agenteval_tui.exchange.folder import folder_of
 
+    files: list[tuple[Path, bool]] = []
+    passed_over: list[str] = []
     for path in given:
         if not path.is_dir():
-            yield path, False
+            files.append((path, False))
             continue
-        for found in files_of(path):
-            yield found, True
+        found = folder_of(path)
+        files += [(one, True) for one in found.files]
+        passed_over += found.said()
+    return files, passed_over
+
+
+def _stopped(invocation: Invocation, path: Path, done: list[dict[str, Any]], left: int) -> None:
+    """Ctrl+C: what is in the history now, and how to go on."""
+    kept = [one for one in done if one["execution"] and not one["already"]]
+    err = invocation.err
+    err.line(("agenteval: ", "bad"), f"stopped while reading {path}: nothing of this file was added")
+    if kept:
+        runs = sum(one["added"] for one in kept)
+        err.line(f"kept: {plural(len(kept), 'file')} with {plural(runs, 'run')}")
+    if left:
+        err.line(f"not read: {plural(left, 'more file')}")
+    err.line("The same command goes on: what came in before is not added again.")
 
 
 def _one(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agenteval_tui.exchange import (
@@ -18,6 +19,7 @@ from agenteval_tui.exchange import (
     promptfoo_config,
     promptfoo_results,
     pydantic_evals,
+    pydantic_evals_report,
     tau2_bench,
     tau_bench,
 )
@@ -33,7 +35,7 @@ class Format:
     """A foreign format: its name, what it looks like in words, a test of a file's first value, and its readers.
 
     `recordings` reads runs, `tests` reads tests; a format has one of them, or both. `yaml`: a test of the keys of a
-    YAML document.
+    YAML document. `parts`: the other files that belong to one of this format.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Format:
     recordings: Callable[[Source], Iterator[Recording | Skipped]] | None = None
     tests: Callable[[Source], FoundTests] | None = None
     yaml: Callable[[frozenset[str]], bool] | None = None
+    parts: Callable[[Source], Sequence[Path]] | None = None
 
 
 def _by_value(module: Any) -> Callable[[Source], Iterator[Recording | Skipped]]:
@@ -65,8 +68,9 @@ FORMATS = {
             promptfoo_results.fits,
             promptfoo_results.recordings,
             promptfoo_results.tests,
+            promptfoo_results.fits_yaml,
         ),
-        Format(tau2_bench.NAME, tau2_bench.LOOKS_LIKE, tau2_bench.fits, tau2_bench.recordings),
+        Format(tau2_bench.NAME, tau2_bench.LOOKS_LIKE, tau2_bench.fits, tau2_bench.recordings, parts=tau2_bench.parts),
         Format(tau_bench.NAME, tau_bench.LOOKS_LIKE, tau_bench.fits, _by_value(tau_bench)),
         Format(otel_spans.NAME, otel_spans.LOOKS_LIKE, otel_spans.fits, otel_spans.recordings),
         Format(langsmith_runs.NAME, langsmith_runs.LOOKS_LIKE, langsmith_runs.fits, langsmith_runs.recordings),
@@ -81,7 +85,8 @@ FORMATS = {
             pydantic_evals.NAME,
             pydantic_evals.LOOKS_LIKE,
             pydantic_evals.fits,
-            tests=pydantic_evals.tests,
+            pydantic_evals_report.recordings,
+            pydantic_evals.tests,
             yaml=pydantic_evals.fits_yaml,
         ),
         Format(

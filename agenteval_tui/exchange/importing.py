@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from agenteval_tui.exchange.detect import Format, detect, format_named
 from agenteval_tui.exchange.finite import finite
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
+from agenteval_tui.exchange.tau2_bench import RESULTS, is_folder
 from agenteval_tui.exchange.unread import Unread
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.history.operations import AlreadyImportedError
@@ -27,9 +27,6 @@ from agenteval_tui.text.problems import AgentevalError
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
-ENDINGS = (".json", ".jsonl", ".ndjson", ".eval", ".yaml", ".yml")
-"""How files end that may be in a known format."""
-MOST_FILES = 10_000  # of a folder
 MOST_NOTES = 40
 NO_VERDICT = "skipped"
 """The status of a run that comes without a verdict: nothing was checked, so nothing passed or failed."""
@@ -70,26 +67,6 @@ def _left_out(skipped: Iterable[tuple[str, int]], places: Mapping[str, str]) -> 
         yield f"{count:,}{place}: {reason}"
 
 
-def files_of(folder: Path) -> Iterator[Path]:
-    """The files of a folder and of those in it that may be in a known format, by their names; links are not followed.
-
-    Raises `AgentevalError` when there are none, or more than anybody means.
-    """
-    found = 0
-    for inner, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if name.lower().endswith(ENDINGS) and not name.startswith("."):
-                found += 1
-                if found > MOST_FILES:
-                    raise AgentevalError(
-                        f"there are more than {MOST_FILES:,} files in this folder", where=str(folder), mend="name parts"
-                    )
-                yield Path(inner, name)
-    if not found:
-        raise AgentevalError(f"no file in this folder ends with {', '.join(ENDINGS)}", where=str(folder))
-
-
 def import_file(
     path: Path | str,
     store: Store,
@@ -106,6 +83,8 @@ def import_file(
     or nothing in it can be imported (then nothing is added).
     """
     path = Path(path)
+    if is_folder(path):
+        path = path / RESULTS
     known = format_named(format) if format else None
     with opened(path) as source:
         known = known or detect(source)
@@ -115,8 +94,7 @@ def import_file(
                 where=str(path),
                 mend="write them into a suite: --to NAME.suite.yaml",
             )
-        with source.open() as file:
-            digest = _digest(file)
+        digest = _digest(source, known.parts(source) if known.parts is not None else ())
         before = store.imported(_key(known.name, digest))
         if before is not None:
             return _already(store, before, known.name)
@@ -171,7 +149,11 @@ def _import(
         started_ms=now_ms(),
         options={"format": known.name, "digest": digest},
     )
-    runs = _runs(tally.over(known.recordings(source)), record, key, path.stem, known.name)
+    found = known.recordings(source)
+    if source.cut_off:
+        cut = Skipped(f"what is packed in it was not unpacked to the end: {source.cut_off}", 0, True, False, path.name)
+        found = chain([cut], found)
+    runs = _runs(tally.over(found), record, key, path.stem, known.name)
     first = next(runs, None)
     if first is None:
         said = tally.words() or "; ".join(tally.notes)
@@ -331,10 +313,17 @@ class _Tally:
         )
 
 
-def _digest(file: IO[bytes]) -> str:
+def _digest(source: Source, parts: Sequence[Path]) -> str:
+    """Of the file, and of those that belong to it."""
     found = hashlib.sha256()
-    while block := file.read(1 << 20):
-        found.update(block)
+    with source.open() as file:
+        while block := file.read(1 << 20):
+            found.update(block)
+    for part in parts:
+        found.update(b"\0part\0")
+        with part.open("rb") as file:
+            while block := file.read(1 << 20):
+                found.update(block)
     return found.hexdigest()
 
 

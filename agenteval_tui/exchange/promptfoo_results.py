@@ -7,6 +7,7 @@ description, variables and assertions.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,9 +15,11 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.exchange import promptfoo_config
+from agenteval_tui.exchange.document import read_document
 from agenteval_tui.exchange.foreign_tests import FoundTests
 from agenteval_tui.exchange.foreign_usage import moment_ms, number, usage_from
 from agenteval_tui.exchange.head import look
+from agenteval_tui.exchange.json_reader import JsonReader
 from agenteval_tui.exchange.json_stream import Broken, Unreadable
 from agenteval_tui.exchange.message_dialects import is_message, plain_text, transcript_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id
@@ -30,6 +33,7 @@ from agenteval_tui.transcripts.model import RunError, Timing, Transcript
 NAME = "promptfoo"
 LOOKS_LIKE = "promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`"
 
+LONGEST_LABEL = 80
 _OF_ROWS = ("raw", "label", "provider", "id")
 _LONGEST = 20_000  # characters of a reason or an error
 _ERROR = 2  # promptfoo's failureReason: the provider broke; 1 is a failed assertion
@@ -44,18 +48,34 @@ def fits(value: Any) -> bool:
     return inner or ("testIdx" in value and "testCase" in value)
 
 
+def fits_yaml(keys: frozenset[str]) -> bool:
+    """Whether these keys of a document are those of results (`-o results.yaml`)."""
+    return "evalId" in keys and "results" in keys
+
+
+def _reader(source: Source) -> JsonReader:
+    """The results as one document, also where they are YAML."""
+    if not look(source).yaml:
+        return source.reader()
+    return JsonReader(io.BytesIO(json.dumps(read_document(source)).encode()))
+
+
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
     """The rows that ran, each a run."""
     names = _Names()
     first = next(iter(look(source).values), None)
     if isinstance(first, Mapping) and "testCase" in first:
+        # Its columns stand nowhere: the rows are gone through once to find them.
+        for one in source.values():
+            if not isinstance(one, Broken) and isinstance(one.value, Mapping):
+                names.learn_row(one.value)
         for one in source.values():
             if isinstance(one, Broken):
                 yield Skipped(one.reason, one.line, one.cut_off, counts=not one.note)
             else:
                 yield _row(one.value, names, one.line)
         return
-    reader = source.reader()
+    reader = _reader(source)
     try:
         for key in reader.members():
             if key != "results":
@@ -69,12 +89,30 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                     if told := _of_prompts(prompts):
                         yield Skipped("", counts=False, fields=told)
                 elif inner == "results":
+                    if not names.has_learned:
+                        _learn_rows(source, names)
                     for _ in reader.elements():
                         line = reader.line
                         yield _row(reader.bounded(), names, line)
     except Unreadable as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
     yield from said_of(reader)
+
+
+def _learn_rows(source: Source, names: _Names) -> None:
+    """The columns of results that do not say them before their rows (before 2024 they stood in a table)."""
+    reader = _reader(source)
+    try:
+        for key in reader.members():
+            if key == "results":
+                for inner in reader.members():
+                    if inner == "results":
+                        for _ in reader.elements():
+                            row = reader.bounded()
+                            if isinstance(row, Mapping):
+                                names.learn_row(row)
+    except Unreadable:
+        pass  # said when it is read again
 
 
 def _of_prompts(prompts: Any) -> Counter[str]:
@@ -89,7 +127,7 @@ def _of_prompts(prompts: Any) -> Counter[str]:
 def tests(source: Source) -> FoundTests:
     """The tests of the configuration that stands in the results."""
     found: Any = None
-    reader = source.reader()
+    reader = _reader(source)
     try:
         for key in reader.members():
             if key == "config":
@@ -108,14 +146,32 @@ class _Names:
         self._tests: dict[str, str] = {}
         self._taken: Counter[str] = Counter()
         self._prompts: Counter[str] = Counter()
+        self._labels: Counter[tuple[str, str]] = Counter()
         self._variations: int | None = None
+        self._columns: dict[tuple[str, Any], str] = {}  # of rows: (provider, prompt's number) and the prompt's label
         self.at: float | None = None  # when the evaluation was made; its rows do not say it
 
     def learn(self, prompts: Any) -> None:
-        """From the columns of the results: how many variations there are, and which need their prompt's number."""
+        """From the columns of the results: how many variations there are, and which need their prompt's name."""
         if isinstance(prompts, list):
+            columns = [one for one in prompts if isinstance(one, Mapping)]
             self._variations = len(prompts)
-            self._prompts = Counter(plain_text(one.get("provider")) for one in prompts if isinstance(one, Mapping))
+            self._prompts = Counter(plain_text(one.get("provider")) for one in columns)
+            self._labels = Counter((plain_text(one.get("provider")), _label(one)) for one in columns)
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether the columns are known."""
+        return self._variations is not None
+
+    def learn_row(self, row: Mapping[str, Any]) -> None:
+        """The same, row by row."""
+        column = (_provider(row), _prompt_number(row))
+        if column not in self._columns:
+            label = self._columns[column] = _label(row.get("prompt"))
+            self._variations = len(self._columns)
+            self._prompts[column[0]] += 1
+            self._labels[column[0], label] += 1
 
     def test(self, case: Mapping[str, Any], variables: Mapping[str, Any]) -> tuple[str, str]:
         """(id, name) of a test."""
@@ -130,13 +186,37 @@ class _Names:
         return self._tests[digest], name[:200]
 
     def variation(self, row: Mapping[str, Any]) -> str:
-        """The provider, where there are several; with the prompt's number where it had several."""
-        provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
-        label = plain_text(provider.get("label") or provider.get("id") or row.get("provider"))
+        """The provider, where there are several columns; with the prompt's label where it had several prompts, and with
+        its number where those have no label or the same."""
         if self._variations == 1:
             return ""
-        several = self._prompts[label] > 1 or self._prompts[plain_text(provider.get("id"))] > 1
-        return f"{label} / prompt {row.get('promptIdx', 0)}" if several else label
+        label = _provider(row)
+        provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
+        names = {label, plain_text(provider.get("id"))}
+        if not any(self._prompts[name] > 1 for name in names):
+            return label
+        prompt = _label(row.get("prompt"))
+        if not prompt or any(self._labels[name, prompt] > 1 for name in names):
+            prompt = " ".join(filter(None, (prompt, f"prompt {_prompt_number(row)}")))
+        return f"{label} / {prompt}"
+
+
+def _provider(row: Mapping[str, Any]) -> str:
+    provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
+    return plain_text(provider.get("label") or provider.get("id") or row.get("provider"))
+
+
+def _prompt_number(row: Mapping[str, Any]) -> Any:
+    """What tells a row's prompt from others: its number, else its label."""
+    number = row.get("promptIdx")
+    return number if isinstance(number, int) and not isinstance(number, bool) else _label(row.get("prompt"))
+
+
+def _label(prompt: Any) -> str:
+    """What a prompt is called, on one line; promptfoo calls one without a name by its whole text."""
+    said = plain_text(prompt.get("label")) if isinstance(prompt, Mapping) else ""
+    words = " ".join(said.split())
+    return words if len(words) <= LONGEST_LABEL else f"{words[: LONGEST_LABEL - 1]}…"
 
 
 def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
@@ -150,7 +230,7 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
     )
     test_id, test_name = names.test(case, variables)
     provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
-    agent = plain_text(provider.get("label") or provider.get("id") or row.get("provider"))
+    agent = _provider(row)
     try:
         transcript = _transcript(row, plain_text(provider.get("id")) or agent)
     except AgentevalError as error:
@@ -177,6 +257,7 @@ def _transcript(row: Mapping[str, Any], model: str) -> Transcript:
     transcript = transcript_of(messages)
     error = row.get("error") or response.get("error")
     broke = row.get("failureReason") == _ERROR or ("failureReason" not in row and not response.get("output") and error)
+    lines = plain_text(error).strip().splitlines()
     latency = number(row.get("latencyMs"))
     usage = usage_from(row.get("tokenUsage") or response.get("tokenUsage"))
     cost = number(row.get("cost"))
@@ -186,7 +267,8 @@ def _transcript(row: Mapping[str, Any], model: str) -> Transcript:
         timing=Timing(total_ms=latency),
         model=model,
         finish_reason=plain_text(response.get("finishReason")),
-        error=RunError(NAME, plain_text(error).strip()[:_LONGEST] or "the provider gave an error") if broke else None,
+        error=RunError(NAME, (lines or ["the provider gave an error"])[0][:_LONGEST]) if broke else None,
+        log="\n".join(lines)[:_LONGEST] if broke and len(lines) > 1 else "",
     )
 
 

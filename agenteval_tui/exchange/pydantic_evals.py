@@ -15,7 +15,7 @@ from agenteval_tui.suites.dataset_shapes import PROMPT_COLUMNS
 from agenteval_tui.text.problems import AgentevalError
 
 NAME = "pydantic-evals"
-LOOKS_LIKE = "a pydantic-evals dataset: YAML or JSON with `cases`"
+LOOKS_LIKE = "a pydantic-evals dataset (YAML or JSON with `cases`), or a report (JSON)"
 
 
 def fits(value: Any) -> bool:

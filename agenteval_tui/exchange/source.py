@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import tempfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +14,8 @@ from agenteval_tui.exchange.json_reader import JsonReader, reduced
 from agenteval_tui.exchange.json_stream import Broken, Item, read_values
 from agenteval_tui.text.problems import AgentevalError
 
+LARGEST_UNPACKED, ALWAYS, TIMES = 4_000_000_000, 50_000_000, 500
+"""Bytes that a packed file unpacks to at most; so many always, and so many times its size. More is a bomb."""
 LARGEST_DOCUMENT = 32_000_000
 """Bytes of a file that is read as a whole (YAML, and JSON that holds tests)."""
 
@@ -20,9 +25,22 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.size = path.stat().st_size
+        self.cut_off = ""
+        """Why what is packed in the file could not be unpacked to its end; "" when it could, or nothing is packed."""
         self._open: list[IO[bytes]] = []
         self._furthest = 0
+        self._unpacked: IO[bytes] | None = None
+        self._read_from = path
+        if _is_gzip(path):
+            # Unpacked once, onto the disk: it is read more than once, and an archive in it from its end.
+            self._unpacked = tempfile.NamedTemporaryFile(prefix="agenteval-")  # noqa: SIM115 - closed at the exit
+            self._read_from = Path(self._unpacked.name)
+            try:
+                self.cut_off = _unpack(path, self._unpacked)
+            except BaseException:
+                self._unpacked.close()
+                raise
+        self.size = self._read_from.stat().st_size
 
     def __enter__(self) -> Source:
         return self
@@ -30,6 +48,8 @@ class Source:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for one in self._open:
             one.close()
+        if self._unpacked is not None:
+            self._unpacked.close()
 
     @property
     def done(self) -> int:
@@ -40,7 +60,7 @@ class Source:
 
     def open(self) -> IO[bytes]:
         """The file's bytes, from the beginning."""
-        handle = self.path.open("rb")
+        handle = self._read_from.open("rb")
         self._open.append(handle)
         return handle
 
@@ -68,3 +88,35 @@ class Source:
                 mend="split it",
             )
         return data
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(3) == b"\x1f\x8b\x08"
+
+
+def _unpack(path: Path, into: IO[bytes]) -> str:
+    """Unpack a gzip file; why that could not be done to its end, "" when it could. Raises `AgentevalError`: a bomb."""
+    most = min(LARGEST_UNPACKED, ALWAYS + TIMES * path.stat().st_size)
+    left = most
+    said = ""
+    with gzip.open(path) as packed:
+        while True:
+            try:
+                block = packed.read1(1 << 18)  # what is whole of a file that is cut off
+            except EOFError:
+                said = "it is cut off"
+                break
+            except (zlib.error, gzip.BadGzipFile) as error:
+                said = f"it is damaged ({error})"
+                break
+            if not block:
+                break
+            left -= len(block)
+            if left < 0:
+                raise AgentevalError(
+                    f"this file unpacks to more than {most:,} bytes", where=str(path), mend="unpack it yourself"
+                )
+            into.write(block)
+    into.flush()
+    return said

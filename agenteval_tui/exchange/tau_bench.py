@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from agenteval_tui.exchange.foreign_usage import number
 from agenteval_tui.exchange.json_stream import Broken, Item
+from agenteval_tui.exchange.message_dialects import plain_text
 from agenteval_tui.exchange.recorded import Recording, Skipped, first_user_text
-from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -46,7 +48,7 @@ def _recording(value: Any) -> Recording:
         raise AgentevalError("`traj` is not a list of messages")
     info = value["info"] if isinstance(value.get("info"), Mapping) else {}
     task = info["task"] if isinstance(info.get("task"), Mapping) else {}
-    transcript = from_openai_messages(value["traj"])
+    transcript = from_openai_messages([_marked(one) for one in value["traj"]])
     if info.get("error"):
         # What tau-bench writes when the run itself broke: a reward of 0 that says nothing about the agent.
         transcript = replace(transcript, error=RunError("tau-bench", str(info["error"])))
@@ -64,6 +66,14 @@ def _recording(value: Any) -> Recording:
     )
 
 
+def _marked(message: Any) -> Any:
+    """A tool's answer, marked as failed where it says so: tau-bench's tools give the error as their result."""
+    if not isinstance(message, Mapping) or message.get("role") != "tool" or "is_error" in message:
+        return message
+    content = message.get("content")
+    return {**message, "is_error": isinstance(content, str) and content.lstrip().startswith("Error:")}
+
+
 def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
     """What the task's author knew: the right actions as `expected_actions`, and what the user was told to want."""
     given = {"expected_actions": task.get("actions"), **{key: task.get(key) for key in _TASK}}
@@ -74,8 +84,10 @@ _TASK = ("user_id", "instruction", "outputs")
 
 
 def _verdict(reward: Any, info: Mapping[str, Any]) -> CriterionResult:
-    if isinstance(reward, bool) or not isinstance(reward, int | float):
+    if reward is None:
         return foreign_result(REWARD, source=NAME, reason="the file gives no reward")
+    if isinstance(reward, str | bool) or number(reward) is None:
+        return unreadable_result(REWARD, source=NAME, reason=f"the reward can't be read: {plain_text(reward)}")
     # tau-bench itself calls a run successful when its reward is 1, give or take 1e-6.
     return foreign_result(
         REWARD, score=float(reward), passed=abs(reward - 1) <= 1e-6, source=NAME, reason=_reason(reward, info)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,8 @@ def foreign_result(
 
     Without `passed`, a score of 1 passes. Without a score it is 1 or 0. With neither: needs_review.
     """
+    if score is not None and not math.isfinite(score):
+        return unreadable_result(name, source=source, reason=f"the score is no number: {score}; {reason}".rstrip("; "))
     if score is not None:
         score = min(1.0, max(0.0, float(score)))
     if passed is None and score is not None:
@@ -105,6 +108,11 @@ def foreign_result(
         score = 1.0 if passed else 0.0
     outcome = Outcome.PASSED if passed else Outcome.FAILED
     return CriterionResult(name, outcome, score, message=reason, source=source)
+
+
+def unreadable_result(name: str, *, source: str, reason: str) -> CriterionResult:
+    """Another tool's verdict that can't be read: an error, which says nothing of the agent."""
+    return CriterionResult(name, Outcome.ERROR, None, message=reason, source=source)
 
 
 def _skipped(spec: CriterionSpec, why: Fields) -> CriterionResult:

@@ -220,12 +220,13 @@ class ImportScreen(_FileScreen):
 
     def _bring_all(self, folder: Path) -> tuple[list[tuple[str, str]], str]:
         """All files of a folder that are in a known format."""
-        from agenteval_tui.exchange.importing import files_of
+        from agenteval_tui.exchange.folder import folder_of
 
         runs = files = before = 0
         execution = ""
         refused: list[str] = []
-        for path in files_of(folder):
+        found = folder_of(folder)
+        for path in found.files:
             try:
                 report = self._import(path, one_line(path.name, 60))
             except _Stopped:
@@ -239,6 +240,7 @@ class ImportScreen(_FileScreen):
         said = [(f"{count(files, 'file')} with {count(runs, 'run')} came in.", "passed" if files else "")]
         if before:
             said.append((f"{count(before, 'file')} came in before: nothing was added of them.", ""))
+        said += [(f"passed over {one_line(one, 200)}", "dim") for one in found.said()]
         said += [(f"not {one}", "failed") for one in refused[:LISTED]]
         if len(refused) > LISTED:
             said.append((f"and {len(refused) - LISTED:,} more that did not", "failed"))
