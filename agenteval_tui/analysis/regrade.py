@@ -269,6 +269,7 @@ def _stored(
         row=row.row,
         row_key=row.row_key,
         recording=row.recorded,
+        agent_version=row.agent_version,
         repetition=row.repetition,
         agent=row.agent,
         prompt=row.prompt_head,

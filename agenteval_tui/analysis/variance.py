@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agenteval_tui.analysis import judge_variance
 from agenteval_tui.analysis.judge_variance import Split
@@ -13,6 +13,7 @@ from agenteval_tui.analysis.trends import Wanted, pick
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.suites.row_keys import row_label
+from agenteval_tui.text.identity import content_hash
 
 if TYPE_CHECKING:
     from agenteval_tui.history.connect import Connection
@@ -26,6 +27,21 @@ ENOUGH = 5
 _JUDGED_RUNS = 60
 
 Whose = Literal["agent", "judge", "both", "unknown", "nobody"]
+
+
+Step = Literal["", "regression", "improvement"]
+
+
+class Part(NamedTuple):
+    """The runs of one configuration of an agent (`version`; "": not known, then the name says which) that one version
+    of the criteria judged (`criteria`: a text or number of it). `last_ms`: when the last of them began."""
+
+    agent: str
+    passed: int
+    n: int
+    version: str = ""
+    criteria: str = ""
+    last_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,32 +67,44 @@ class Entry:
     split: Split | None = None
     whose: Whose = "unknown"
     quarantine: Quarantine | None = None
-    parts: tuple[tuple[str, int, int], ...] = ()
+    parts: tuple[Part, ...] = ()
+    """By configuration of the agent and version of the criteria; the one that ran last is the last."""
     row_key: str = ""
     """What the dataset's row is (`suites.row_keys`); `row` is where it stood last."""
-    mended: bool = False
-    """Whether its criteria were edited between its runs and never varied by one version: that explains what varies."""
+    by_criteria: bool = False
+    """Whether one of its criteria is flaky: other criteria may have been edited from run to run."""
 
     @property
     def flaky(self) -> bool:
-        """Passed sometimes, and sometimes not: 0 < c < n of the runs of one agent, and by one version of a criterion.
+        """Passed sometimes, and sometimes not: 0 < c < n of the runs of one configuration of the agent, by one version
+        of the criteria.
 
-        What always failed with one agent and never with the next one has regressed, or was mended: quarantine would
-        hide that.
+        What always failed with one configuration and never with the next one has regressed, or was put right:
+        quarantine would hide that. See `step`.
         """
-        return not self.mended and any(0 < passed < n for passed, n in self._parts)
+        return self.by_criteria or any(0 < passed < n for passed, n in self._parts)
+
+    @property
+    def step(self) -> Step:
+        """What is not flaky and did not always say the same: how the newest configuration does, against the one before
+        it. "" where nothing changed."""
+        decided = [one for one in self.parts if one.n]
+        if self.flaky or len(decided) < 2:
+            return ""
+        before, last = decided[-2].passed / decided[-2].n, decided[-1].passed / decided[-1].n
+        return "" if before == last else "improvement" if last > before else "regression"
 
     @property
     def _parts(self) -> list[tuple[int, int]]:
-        return [(passed, n) for _, passed, n in self.parts] or [(self.passed, self.n)]
+        return [(one.passed, one.n) for one in self.parts] or [(self.passed, self.n)]
 
     @property
     def by_agent(self) -> tuple[tuple[str, int, int], ...]:
         """(agent, passed, n), where there are several agents; else nothing."""
         agents: dict[str, tuple[int, int]] = {}
-        for agent, passed, n in self.parts:
-            before = agents.get(agent, (0, 0))
-            agents[agent] = (before[0] + passed, before[1] + n)
+        for one in sorted(self.parts, key=lambda part: part.agent):
+            before = agents.get(one.agent, (0, 0))
+            agents[one.agent] = (before[0] + one.passed, before[1] + one.n)
         return tuple((agent, *counts) for agent, counts in agents.items()) if len(agents) > 1 else ()
 
     @property
@@ -127,6 +155,17 @@ class Entry:
             "pass_hat_k": {str(k): pass_hat_k(self.passed, self.n, k) for k in ks},
             "flaky": self.flaky,
             "by_agent": [{"agent": agent, "passed": passed, "n": n} for agent, passed, n in self.by_agent],
+            "step": self.step or None,
+            "by_configuration": [
+                {
+                    "agent": one.agent,
+                    "configuration": one.version or None,
+                    "criteria": _short(one.criteria),
+                    "passed": one.passed,
+                    "n": one.n,
+                }
+                for one in self.parts
+            ],
             "variance": self.variance,
             "whose": self.whose,
             "judge_share": None if self.split is None else self.split.judge_share,
@@ -154,6 +193,11 @@ class Ledger:
     def flaky(self) -> tuple[Entry, ...]:
         """The flaky tests."""
         return tuple(one for one in self.tests if one.flaky)
+
+    @property
+    def changed(self) -> tuple[Entry, ...]:
+        """The tests that do otherwise since the agent's configuration or their criteria changed; regressions first."""
+        return tuple(sorted((one for one in self.tests if one.step), key=lambda one: one.step != "regression"))
 
     def criteria_of(self, test: Entry) -> tuple[Entry, ...]:
         """The criteria of a test."""
@@ -209,22 +253,27 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
     names = {one.row: one for one in known}
     tests = []
     place = rows.Place(0, picked.since_ms, picked.until_ms)
-    ended: dict[tuple[int, str, int], dict[str, rows.Tally]] = {}
-    for one in rows.tallies(connection, picked, [place], "agent"):
-        ended.setdefault((one.test, one.variation, one.row), {})[one.key] = one
+    ended: dict[tuple[int, str, int], list[rows.Tally]] = {}
+    for one in rows.tallies(connection, picked, [place], "setting"):
+        ended.setdefault((one.test, one.variation, one.row), []).append(one)
+    seen = rows.settings_seen(connection, picked)
+    criteria_of = rows.criteria_of_plans(connection, sorted({int(key.rpartition("\x1f")[2]) for key in seen}))
     places = rows.rows_known(connection, sorted({row for _, _, row in ended if row}))
-    for (number, variation, row), by_agent in ended.items():
+    for (number, variation, row), every in ended.items():
         test = names[number]
         row_key, place_then = places.get(row, ("", 0))
-        parts = tuple(
-            (agent, one.passed, one.passed + one.failed + (one.errors if wanted.count_errors else 0))
-            for agent, one in sorted(by_agent.items())
+        parts = _parts_of(
+            Part(
+                *(agent, one.passed, one.passed + one.failed + (one.errors if wanted.count_errors else 0)),
+                *(version, criteria_of.get(int(plan), ""), seen.get(one.key, 0)),
+            )
+            for one in every
+            for agent, version, plan in (one.key.split("\x1f"),)
         )
-        every = by_agent.values()
         tests.append(
             Entry(
                 *(test.suite_key, test.suite, test.test_id, test.test, variation, place_then, "", ""),
-                *(sum(n for _, _, n in parts), sum(one.passed for one in every)),
+                *(sum(one.n for one in parts), sum(one.passed for one in every)),
                 *(sum(one.errors for one in every), sum(one.review for one in every)),
                 quarantine=held.test(test.suite_key, test.test_id),
                 parts=parts,
@@ -241,7 +290,10 @@ def _counted(connection: Connection, wanted: Wanted, held: Quarantined) -> tuple
                 *(test.suite_key, test.suite, test.test_id, test.test, said.variation, place_then),
                 *(said.name, said.criterion, n, said.passed, said.errors, said.review),
                 quarantine=held.criterion(test.suite_key, test.test_id, said.name),
-                parts=tuple((agent, passed, passed + failed) for agent, passed, failed in said.by_agent),
+                parts=_parts_of(
+                    Part(agent, passed, passed + failed, version, str(criterion), last)
+                    for agent, version, criterion, passed, failed, last in said.by_agent
+                ),
                 row_key=row_key,
             )
         )
@@ -274,17 +326,26 @@ def _with_split(store: Store, wanted: Wanted, one: Entry) -> Entry:
     return replace(one, split=found, whose=whose)
 
 
+def _parts_of(listed: Iterable[Part]) -> tuple[Part, ...]:
+    """One for each configuration and version, the newest last: an agent is its configuration, whatever it is called."""
+    found: dict[tuple[str, str], Part] = {}
+    for one in sorted(listed, key=lambda part: part.last_ms):
+        key = (one.version or f"\x1f{one.agent}", one.criteria)
+        known = found.pop(key, None)
+        if known is not None:
+            one = one._replace(passed=known.passed + one.passed, n=known.n + one.n)
+        found[key] = one
+    return tuple(found.values())
+
+
+def _short(criteria: str) -> str:
+    return content_hash(criteria)[:8]
+
+
 def _with_criteria(test: Entry, criteria: Sequence[Entry]) -> Entry:
     """The test, with what its criteria say of it."""
-    if test.flaky and not any(one.flaky for one in criteria) and any(map(_edited, criteria)):
-        test = replace(test, mended=True)
+    test = replace(test, by_criteria=any(one.flaky for one in criteria))
     return replace(test, whose=_of_criteria(criteria) if test.flaky else "nobody")
-
-
-def _edited(criterion: Entry) -> bool:
-    """Whether several versions of it judged runs of one agent."""
-    agents = [agent for agent, _, _ in criterion.parts]
-    return len(set(agents)) < len(agents)
 
 
 def _of_criteria(criteria: Sequence[Entry]) -> Whose:

@@ -23,6 +23,7 @@ _WHOSE = {
     "unknown": "unknown: the judge was asked once about each output (`votes` asks it more often)",
     "nobody": "",
 }
+_MOST_CHANGED = 20
 
 
 @click.command("flaky")
@@ -53,10 +54,10 @@ def command(
 ) -> int:
     """List the flaky tests of the suites at PATH (default: all), the least predictable first.
 
-    A test is flaky when some of its runs passed and some did not, with one agent: one that passes with one agent and
-    fails with the next has changed, and is none. For each: how often it passed, Wilson's 95 % interval, pass@3 and
-    pass^3, its flaky criteria, and whose doing it is: the agent's, when its outputs differ, or the judge's, when it
-    says different things of one output.
+    A test is flaky when some of its runs passed and some did not, with one configuration of the agent and one version
+    of the criteria: one that passes with one configuration and fails with the next has changed, and is listed apart.
+    For each: how often it passed, Wilson's 95 % interval, pass@3 and pass^3, its flaky criteria, and whose doing it is:
+    the agent's, when its outputs differ, or the judge's, when it says different things of one output.
     """
     from agenteval_tui.analysis.trend_bins import window_ms
     from agenteval_tui.analysis.trends import Wanted
@@ -99,6 +100,7 @@ def command(
                 "tests": [
                     {**one.to_json(), "criteria": [part.to_json() for part in found.criteria_of(one)]} for one in shown
                 ],
+                "changed": [one.to_json() for one in found.changed],
                 "suggested": [
                     {"file": one.suite_key, "test": one.test_id, "criterion": one.criterion or None}
                     for one in suggested
@@ -147,6 +149,7 @@ def _print(out: Output, found: Ledger, window: str, everything: bool) -> None:
     if not shown:
         most = max(one.n for one in decided)
         out.line(f"nothing is flaky: {plural(len(decided), 'test')}, up to {plural(most, 'run')} each")
+        _print_changed(out, found)
         if most < 3:
             out.line(("few runs show little: agenteval run PATH --repeat 5", "dim"))
         return
@@ -167,10 +170,37 @@ def _print(out: Output, found: Ledger, window: str, everything: bool) -> None:
             out.line((f"    by agent: {', '.join(each)}", "dim"))
         if test.flaky and (whose := _whose(test, found)):
             out.line((f"    {whose}", "dim"))
+        if len(test.parts) > 1:
+            out.line((f"    by configuration: {_by_configuration(test)}", "dim"))
+    _print_changed(out, found)
     if found.cut:
         from agenteval_tui.history.trends import NEWEST
 
         out.line((f"only the newest {NEWEST:,} of these runs were looked at: a shorter --window shows others", "warn"))
+
+
+def _print_changed(out: Output, found: Ledger) -> None:
+    """The tests that are not flaky: they do otherwise since something about them is another."""
+    listed = found.changed
+    if not listed:
+        return
+    out.line()
+    out.line("not flaky, but changed with the agent's configuration or the criteria:")
+    for test in listed[:_MOST_CHANGED]:
+        worse = test.step == "regression"
+        out.line(
+            ("✗ " if worse else "✓ ", "bad" if worse else "good"),
+            one_line(test.name, 60),
+            (f"  {test.step}: {_by_configuration(test)}", "dim"),
+        )
+    if len(listed) > _MOST_CHANGED:
+        out.line((f"  and {len(listed) - _MOST_CHANGED} more: --json has all of them", "dim"))
+
+
+def _by_configuration(test: Entry) -> str:
+    """`5 of 5, then 0 of 5`, oldest first; what ran before configurations were stored is marked."""
+    told = [f"{one.passed} of {one.n}" + ("" if one.version else " (configuration not stored)") for one in test.parts]
+    return ", then ".join(told)
 
 
 def _whose(test: Entry, found: Ledger) -> str:

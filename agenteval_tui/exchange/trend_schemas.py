@@ -128,6 +128,14 @@ _ENTRY: dict[str, Schema] = {
     "pass_hat_k": by_key(SHARE),
     "flaky": {**FLAG, "description": "passed sometimes, and sometimes not, with one agent and one version of criteria"},
     "by_agent": array(record({"agent": TEXT, "passed": COUNT, "n": COUNT}), "of several agents; else empty"),
+    "step": {
+        "enum": ["regression", "improvement", None],
+        "description": "not flaky: the newest configuration of the agent, or version of the criteria, does otherwise",
+    },
+    "by_configuration": array(
+        record({"agent": TEXT, "configuration": or_null(TEXT), "criteria": TEXT, "passed": COUNT, "n": COUNT}),
+        "by configuration of the agent (null: not stored) and version of the criteria; the newest last",
+    ),
     "variance": {
         **or_null(NUMBER),
         "description": "of one verdict among runs of one agent, p(1-p) without bias; null for fewer than two",
@@ -147,10 +155,14 @@ FLAKY: Schema = record(
         "since": {**COUNT, "description": "milliseconds since 1970"},
         "cut": {**FLAG, "description": "older runs of the window were not looked at"},
         "tests": array(record({**_ENTRY, "criteria": array(record(_ENTRY))}), "least predictable first"),
+        "changed": array(
+            record(_ENTRY), "not flaky: they do otherwise since the agent's configuration, or the criteria, are others"
+        ),
         "suggested": array(
             record({"file": TEXT, "test": TEXT, "criterion": or_null(TEXT)}), "what might go into quarantine"
         ),
-    }
+    },
+    optional=("changed",),
 )
 
 QUARANTINE: Schema = record(

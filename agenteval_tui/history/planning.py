@@ -119,13 +119,15 @@ def _add_runs(
                 run.seed,
                 row,
                 clean(run.recording),
+                clean(run.agent_version),
             )
         )
     write_rows(
         connection,
         "INSERT INTO runs"
         " (uid, execution, position, test, plan, variation, row, repetition, agent, status, task,"
-        " task_number, seed, dataset_row, recording) {rows}",
+        " task_number, seed, dataset_row, recording, agent_version)"
+        " {rows}",
         rows,
     )
     connection.execute(

@@ -29,7 +29,7 @@ _RUN = (
     " r.agent, r.status, r.score, r.started_ms, r.duration_ms, r.attempts, r.input_tokens, r.output_tokens, r.cost,"
     " p.prompt_head, r.output_head, r.why, r.error_kind, r.error_message, p.variables, p.tags, p.criteria, r.warnings,"
     " r.cached, (SELECT count(*) FROM criterion_results c WHERE c.run = r.id AND c.outcome = 'error'),"
-    " coalesce(d.key, ''), r.recording, r.superseded"
+    " coalesce(d.key, ''), r.recording, r.superseded, r.agent_version"
     " FROM runs r JOIN executions e ON e.id = r.execution JOIN tests t ON t.id = r.test"
     " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
@@ -299,7 +299,7 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
 
 
 def _run(row: tuple[Any, ...]) -> RunRow:
-    variables, tags, criteria, warnings, cached, not_made, row_key, recording, superseded = row[25:]
+    variables, tags, criteria, warnings, cached, not_made, row_key, recording, superseded, agent_version = row[25:]
     values = (
         *row[:25],
         {} if variables == "{}" else json.loads(variables),
@@ -311,5 +311,6 @@ def _run(row: tuple[Any, ...]) -> RunRow:
         row_key,
         recording,
         bool(superseded),
+        agent_version,
     )
     return RunRow(*values)

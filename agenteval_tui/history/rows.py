@@ -69,6 +69,8 @@ class PlannedRun:
     key is made of the variables."""
     recording: str = ""
     """The id of the run that was recorded, where this one only grades it again."""
+    agent_version: str = ""
+    """Which configuration of the agent answers (`agents.agent_version`); "": not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,8 @@ class RunRow:
     """The id of the run that was recorded, where this one only grades it again."""
     superseded: bool = False
     """Whether a newer grading of the same recording takes its place in what is counted."""
+    agent_version: str = ""
+    """Which configuration of the agent answered (`agents.agent_version`); "": not known."""
 
     @property
     def recorded(self) -> str:

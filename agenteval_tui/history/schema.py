@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agenteval_tui.history.agent_versions import find_versions
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.recordings import find_recordings
 from agenteval_tui.history.signatures import upgrade_signatures
@@ -235,6 +236,16 @@ _RECORDINGS = (
 # does not know the layout refuses the file by its version.
 _SIGNATURES = (upgrade_signatures,)
 
+# An agent is its configuration, whatever it is called ("": not known; `agents.agent_version`).
+_AGENTS = (
+    "ALTER TABLE runs ADD COLUMN agent_version TEXT NOT NULL DEFAULT ''",
+    find_versions,
+    "DROP INDEX runs_over_time",
+    """CREATE INDEX runs_over_time ON runs (started_ms, execution, test, variation, dataset_row, plan, agent, status,
+        score, duration_ms, input_tokens, output_tokens, cost, steps, cached, error_kind, agent_version)
+        WHERE status IN ('passed', 'failed', 'error', 'needs_review') AND superseded = 0""",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -246,6 +257,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(8, "how each criterion was written", _TEXTS),
     Migration(9, "recordings that were graded again", _RECORDINGS),
     Migration(10, "causes by codes, not by sentences", _SIGNATURES),
+    Migration(11, "agents by their configuration", _AGENTS),
 )
 
 

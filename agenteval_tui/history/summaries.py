@@ -19,7 +19,8 @@ _WINDOW = (
 )
 _RUNS = (
     " SELECT recent.test_id, recent.ended, r.status, r.started_ms, r.duration_ms, r.cost,"
-    " r.agent || char(31) || ifnull((SELECT group_concat(c.criterion) FROM criterion_results c WHERE c.run = r.id), '')"
+    " iif(r.agent_version = '', r.agent, r.agent_version) || char(31)"
+    " || ifnull((SELECT group_concat(c.criterion) FROM criterion_results c WHERE c.run = r.id), '')"
     " FROM recent JOIN runs r ON r.id = recent.run ORDER BY recent.run"
 )
 # SQLite promises: beside max() the other columns (here the outcome) are those of the row with the maximum,

@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.text.quick_dataclass import dataclass
 
-Group = Literal["", "suite", "test", "tag", "agent"]
-"""What runs are grouped by; "": all of them together."""
+Group = Literal["", "suite", "test", "tag", "agent", "setting"]
+"""What runs are grouped by; "": all of them together; setting: by agent, its configuration and their plan."""
 Measure = Literal["latency", "tokens", "cost", "steps", "score"]
 """What is measured of runs: milliseconds, tokens in and out, US dollars, tool calls, 0..1."""
 
@@ -44,7 +44,14 @@ _MEASURED: dict[Measure, str] = {
     "steps": "r.steps IS NOT NULL",
     "score": "r.score IS NOT NULL",
 }
-_KEY: dict[Group, str] = {"": "", "suite": "r.test", "test": "r.test", "agent": "r.agent", "tag": "r.plan"}
+_KEY: dict[Group, str] = {
+    "": "",
+    "suite": "r.test",
+    "test": "r.test",
+    "agent": "r.agent",
+    "tag": "r.plan",
+    "setting": "r.agent || char(31) || r.agent_version || char(31) || r.plan",
+}
 # A run as one number: its test, its dataset's row and its end (and behind it its variation, which few have). SQLite
 # gives these as one JSON text and Python counts them: less than half the time of a GROUP BY over 100,000 rows.
 _ROWS = 1 << 32
@@ -248,7 +255,7 @@ class VerdictCount:
     for a person).
 
     `criterion`: the hash of the newest version that is stored, "" where none is. `by_agent`: how often it passed and
-    failed, by agent and version of the criterion.
+    failed, and when last, by agent, its configuration ("": not known) and version of the criterion (its number).
     """
 
     test: int
@@ -260,30 +267,31 @@ class VerdictCount:
     failed: int
     errors: int
     review: int
-    by_agent: tuple[tuple[str, int, int], ...] = ()
+    by_agent: tuple[tuple[str, str, int, int, int, int], ...] = ()
 
 
 def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCount]:
     """How criteria did in the picked runs, by test, variation and row."""
     found: dict[tuple[int, str, int, str], list[int]] = {}
-    parts: dict[tuple[int, str, int, str], dict[tuple[str, int], tuple[int, int]]] = {}
-    for source, _, values in _arms(connection, picked):
+    parts: dict[tuple[int, str, int, str], dict[tuple[str, str, int], tuple[int, int, int]]] = {}
+    for source, at, values in _arms(connection, picked):
         rows = connection.execute(
-            "SELECT r.test, r.variation, coalesce(r.dataset_row, 0), c.name, r.agent, coalesce(c.criterion, 0),"
-            " sum(c.outcome = 'passed'), sum(c.outcome = 'failed'), sum(c.outcome = 'error'),"
-            f" sum(c.outcome = 'needs_review') FROM {_with_results(source)} AND c.outcome != 'skipped'"
-            " GROUP BY r.test, r.variation, r.dataset_row, c.name, r.agent, c.criterion",
+            "SELECT r.test, r.variation, coalesce(r.dataset_row, 0), c.name, r.agent, r.agent_version,"
+            f" coalesce(c.criterion, 0), max({at}), sum(c.outcome = 'passed'), sum(c.outcome = 'failed'),"
+            " sum(c.outcome = 'error'), sum(c.outcome = 'needs_review')"
+            f" FROM {_with_results(source)} AND c.outcome != 'skipped'"
+            " GROUP BY r.test, r.variation, r.dataset_row, c.name, r.agent, r.agent_version, c.criterion",
             values,
         )
-        for test, variation, row, name, agent, criterion, *counts in rows.fetchall():
+        for test, variation, row, name, agent, version, criterion, last, *counts in rows.fetchall():
             key = (test, variation, row, name)
             before = found.setdefault(key, [0, 0, 0, 0, 0])
             before[0] = max(before[0], criterion)
             for place, count in enumerate(counts, 1):
                 before[place] += count
             part = parts.setdefault(key, {})
-            good, bad = part.get((agent, criterion), (0, 0))
-            part[agent, criterion] = (good + counts[0], bad + counts[1])
+            good, bad, before_ms = part.get((agent, version, criterion), (0, 0, 0))
+            part[agent, version, criterion] = (good + counts[0], bad + counts[1], max(before_ms, last or 0))
     hashes = dict(
         connection.execute(
             "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",
@@ -292,9 +300,27 @@ def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCoun
     )
     counted = []
     for key, (criterion, passed, failed, errors, review) in found.items():
-        by_agent = tuple((agent, *ends) for (agent, _), ends in sorted(parts[key].items()))
+        by_agent = tuple((*which, *ends) for which, ends in sorted(parts[key].items()))
         counted.append(VerdictCount(*key, hashes.get(criterion, ""), passed, failed, errors, review, by_agent))
     return counted
+
+
+def settings_seen(connection: sqlite3.Connection, picked: Picked) -> dict[str, int]:
+    """By setting (as the grouping of that name has it): when a run of it began last."""
+    found: dict[str, int] = {}
+    for source, at, values in _arms(connection, picked):
+        rows = connection.execute(f"SELECT {_KEY['setting']} AS key, max({at}) FROM {source} GROUP BY key", values)
+        for key, last in rows.fetchall():
+            found[key] = max(found.get(key, 0), last or 0)
+    return found
+
+
+def criteria_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, str]:
+    """By plan: the versions of its criteria, as a text that is the same for the same ones."""
+    rows = connection.execute(
+        "SELECT id, criteria FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
+    )
+    return dict(rows.fetchall())
 
 
 def rows_known(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, tuple[str, int]]:

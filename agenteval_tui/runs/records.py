@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.runs.plan import Plan, RunPlan
+from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.runs.tasks import Tasks
 from agenteval_tui.runs.verdicts import Judged
+from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
@@ -43,9 +48,12 @@ def execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks)
 
 def planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
     """All runs of the plan, in its order."""
+    versions: dict[str, str] = {}
     rows = []
     for position, run in enumerate(plan.runs):
         ref = run.ref
+        if run.agent.hash not in versions:
+            versions[run.agent.hash] = _version_of(run.agent)
         rows.append(
             PlannedRun(
                 id=ref.run,
@@ -67,9 +75,18 @@ def planned_runs(plan: Plan, tasks: Tasks) -> list[PlannedRun]:
                 specs=tuple([tasks.spec_dict(spec) for spec in run.specs]),
                 task=tasks.of(run),
                 seed=run.seed,
+                agent_version=versions[run.agent.hash],
             )
         )
     return rows
+
+
+def _version_of(agent: AgentPlan) -> str:
+    try:
+        env = environment_for(agent.base_dir)
+    except AgentevalError:  # the .env can't be read: the run will say so
+        env = dict(os.environ)
+    return agent_version(agent.config, agent.base_dir, env)
 
 
 def run_ended(flight: Flight, judged: Judged, transcript: Transcript, request: str) -> RunEnded:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.written_keys import put_back
 from agenteval_tui.history.merging import MERGED
 from agenteval_tui.places import config_dir
 from agenteval_tui.runs.events import RunRef
@@ -17,7 +18,6 @@ from agenteval_tui.runs.plan_model import EarlierRun, Limits, Plan, PlanOptions,
 from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.runs.tasks import Setup, file_digest, read_setup, run_plan
 from agenteval_tui.runs.trusting import check_trust
-from agenteval_tui.runs.written_keys import put_back
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.written_keys import without_keys
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.runs.criteria import spec_from_dict, spec_to_dict
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.runs.plan_model import Plan, RunPlan, StopRule
 from agenteval_tui.runs.respondents import Respondents
-from agenteval_tui.runs.written_keys import without_keys
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, ToolCall

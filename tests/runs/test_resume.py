@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.written_keys import put_back, without_keys
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history import schema
@@ -32,7 +33,6 @@ from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.runs.resuming import resume_plan
 from agenteval_tui.runs.tasks import Tasks, read_setup, run_plan
 from agenteval_tui.runs.view import ExecutionView
-from agenteval_tui.runs.written_keys import put_back, without_keys
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import __version__
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Failed
+from agenteval_tui.agents.written_keys import without_keys
 from agenteval_tui.runs.executors.cluster_agent import ClusterAgent
 from agenteval_tui.runs.executors.inbox import Inbox
 from agenteval_tui.runs.executors.interface import OnLost
 from agenteval_tui.runs.executors.wire import read_event, task_data
 from agenteval_tui.runs.plan_agents import AgentPlan
-from agenteval_tui.runs.written_keys import without_keys
 from agenteval_tui.text.identity import new_id
 from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 from agenteval_tui.transcripts.model import RunError

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _SECRET_NAME = re.compile(r"auth|key|token|cookie|secret|password|credential|signature", re.IGNORECASE)
-_SENT = {"headers", "query", "env", "environment"}
+SENT = {"headers", "query", "env", "environment"}
 """Below these, a name that sounds like a secret is enough; elsewhere it must be one (`key_path` is none)."""
 _PLAIN_NAME = re.compile(r"(api[_-]?)?key|((access|auth|bearer)[_-]?)?token|secret|password|authorization", re.I)
-_REFERENCE = re.compile(r"\$\{[^}]*\}")
+REFERENCE = re.compile(r"\$\{[^}]*\}")
 
 Place = tuple[str, ...]
 """Keys, and numbers of lists as text, from the configuration's top."""
@@ -48,18 +48,18 @@ def put_back(config: Mapping[str, Any], taken: tuple[Place, ...], source: Mappin
 
 def _without(value: Any, path: Place, sent: bool, taken: list[Place]) -> Any:
     if isinstance(value, Mapping):
-        below = sent or bool(path and path[-1].casefold() in _SENT)
+        below = sent or bool(path and path[-1].casefold() in SENT)
         return {str(key): _without(one, (*path, str(key)), below, taken) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_without(one, (*path, str(number)), sent, taken) for number, one in enumerate(value)]
-    if isinstance(value, str) and path and _is_key(path[-1], value, sent):
+    if isinstance(value, str) and path and is_key(path[-1], value, sent):
         taken.append(path)
         return None
     return value
 
 
-def _is_key(name: str, value: str, sent: bool) -> bool:
-    if not value or _REFERENCE.search(value):
+def is_key(name: str, value: str, sent: bool) -> bool:
+    if not value or REFERENCE.search(value):
         return False
     if "://" in value:
         try:

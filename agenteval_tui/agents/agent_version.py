@@ -1,0 +1,57 @@
+"""Which configuration of an agent answered: a hash of all that can change what it does (docs/decisions/0008)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agenteval_tui.agents.written_keys import REFERENCE, SENT, is_key
+from agenteval_tui.suites.environment import expand
+from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.text.identity import content_hash
+from agenteval_tui.text.problems import AgentevalError
+
+NEUTRAL = frozenset(("timeouts", "concurrency", "max_attempts", "price"))
+"""Options that can't change what an agent answers: how long is waited, how many at once, what it costs."""
+_DIGITS = 16
+_USER = re.compile(r"://[^/@\s]*@")
+
+
+def agent_version(config: Mapping[str, Any], base_dir: Path | None = None, env: Mapping[str, str] | None = None) -> str:
+    """16 hexadecimal digits that are the same for the same configuration, whatever the agent is called.
+
+    `config` is as it was merged, `${VAR}` not expanded; with `env` it is expanded here (as far as all variables are
+    known). With `base_dir` a file of tools counts by what it says. Keys are left out, and `NEUTRAL` options.
+    """
+    made: dict[str, Any] = dict(config)
+    if env is not None:
+        try:
+            made = dict(expand(config, env))
+        except AgentevalError:
+            made = dict(config)  # a variable of another machine: as it is written
+    tools = made.get("tools")
+    if base_dir is not None and isinstance(tools, str) and not tools.startswith("builtin:"):
+        try:
+            made["tools"] = load_tools(tools, base_dir, trusted=True)
+        except AgentevalError:
+            pass  # the run will say so
+    kept = {name: _kept(value, name) for name, value in made.items() if name not in NEUTRAL}
+    return content_hash({name: value for name, value in kept.items() if value is not None})[:_DIGITS]
+
+
+def _kept(value: Any, name: str, sent: bool = False) -> Any:
+    """Without keys, whether they are written out or come from a variable, and without what names such a variable."""
+    if isinstance(value, Mapping):
+        below = sent or name.casefold() in SENT
+        kept = {str(key): _kept(one, str(key), below) for key, one in value.items()}
+        return {key: one for key, one in kept.items() if one is not None}
+    if isinstance(value, list | tuple):
+        return [_kept(one, name, sent) for one in value]
+    if isinstance(value, str):
+        if "://" in value and "@" in value:
+            value = _USER.sub("://", value)
+        if name.endswith("_env") or is_key(name, REFERENCE.sub("x", value), sent):
+            return None
+    return value

@@ -1,0 +1,142 @@
+"""An agent is its configuration: what is told apart by it, and what is not."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agenteval_tui.agents.agent_version import agent_version
+from agenteval_tui.analysis.trends import Wanted
+from agenteval_tui.analysis.variance import Entry, ledger
+from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.store import Store
+from agenteval_tui.text.identity import new_id, now_ms
+from agenteval_tui.transcripts.model import Transcript
+
+OLD = Path(__file__).parent / "old" / "version5.db.gz"
+NOW = now_ms()
+BASE: dict[str, Any] = {
+    "kind": "openai", "model": "m1", "temperature": 0, "system": "Be kind.", "api_key": "${KEY}",
+    "base_url": "https://host/v1", "headers": {"Authorization": "Bearer ${KEY}", "X-Team": "a"},
+    "tools": [{"name": "t", "mock": {"result": 1}}], "timeouts": {"total": 5},
+}  # fmt: skip
+ENV = {"KEY": "k-1", "MODEL": "m1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "env"),
+    [
+        ({"api_key": "${OTHER}"}, {"OTHER": "k-2"}),
+        ({"api_key": "written-out"}, {}),
+        ({"api_key_env": "KEY"}, {}),
+        ({}, {"KEY": "k-2"}),
+        ({"headers": {"Authorization": "Bearer other", "X-Team": "a"}}, {}),
+        ({"base_url": "https://me:secret@host/v1"}, {}),
+        ({"timeouts": {"total": 500}}, {}),
+        ({"concurrency": 4, "max_attempts": 9, "price": {"input": 1}}, {}),
+        ({"model": "${MODEL}"}, {}),
+        ({"model": "${NOPE:-m1}"}, {}),
+    ],
+)
+def test_what_is_no_other_agent(change: dict[str, Any], env: dict[str, str]) -> None:
+    assert agent_version({**BASE, **change}, None, {**ENV, **env}) == agent_version(BASE, None, ENV)
+
+
+@pytest.mark.parametrize(
+    ("change", "env"),
+    [
+        ({"model": "m2"}, {}),
+        ({"model": "${MODEL}"}, {"MODEL": "m2"}),
+        ({"temperature": 0.5}, {}),
+        ({"system": "Be rude."}, {}),
+        ({"tools": []}, {}),
+        ({"tools": [{"name": "t", "mock": {"result": 2}}]}, {}),
+        ({"base_url": "https://other/v1"}, {}),
+        ({"headers": {"Authorization": "Bearer ${KEY}", "X-Team": "b"}}, {}),
+        ({"max_tokens": 5}, {}),
+        ({"kind": "anthropic"}, {}),
+    ],
+)
+def test_what_is_another_agent(change: dict[str, Any], env: dict[str, str]) -> None:
+    assert agent_version({**BASE, **change}, None, {**ENV, **env}) != agent_version(BASE, None, ENV)
+
+
+def test_a_file_of_tools_counts_by_what_it_says(tmp_path: Path) -> None:
+    def with_tools(result: int) -> str:
+        (tmp_path / "tools.yaml").write_text(f"- {{name: t, description: d, mock: {{result: {result}}}}}\n", "utf-8")
+        return agent_version({**BASE, "tools": "tools.yaml"}, tmp_path, ENV)
+
+    assert with_tools(1) == with_tools(1) != with_tools(2)
+
+
+def entry(store: Store, *executions: tuple[str, str, str, str]) -> Entry:
+    """What the ledger says of a test after executions of (agent's name, version, criterion, outcomes as `++-`)."""
+    for number, (agent, version, criterion, outcomes) in enumerate(executions):
+        execution, runs = new_id(), []
+        for place, sign in enumerate(outcomes):
+            outcome = Outcome.PASSED if sign == "+" else Outcome.FAILED
+            planned = PlannedRun(
+                new_id(), execution, place, "/s", "S", "t", "t", repetition=place + 1, agent=agent,
+                agent_version=version, criteria=(criterion,), specs=({"name": criterion},),
+            )  # fmt: skip
+            result = CriterionResult("good", outcome, 1.0, criterion_hash=criterion)
+            ended = RunEnded(
+                planned.id, str(outcome), 1.0, NOW + number * 1000 + place, 1.0, 1, Transcript(), (result,)
+            )
+            runs.append((planned, ended))
+        store.import_runs(ExecutionRecord(execution, "t", "run", "s", ("/s",), started_ms=NOW + number * 1000), runs)
+    (one,) = ledger(store, Wanted(since_ms=None, until_ms=NOW + 1_000_000), NOW).tests
+    return one
+
+
+@pytest.mark.parametrize(
+    ("executions", "flaky", "step"),
+    [
+        ([("bot", "v1", "c", "+++++"), ("bot", "v2", "c", "-----")], False, "regression"),
+        ([("bot", "v1", "c", "-----"), ("bot", "v2", "c", "+++++")], False, "improvement"),
+        ([("bot", "v1", "c", "+++++"), ("bot", "v1", "c", "-----")], True, ""),
+        ([("old", "v1", "c", "+++++"), ("new", "v1", "c", "-----")], True, ""),
+        ([("bot", "v1", "c", "+++++"), ("bot", "v1", "d", "-----")], False, "regression"),
+        ([("bot", "v1", "c", "++-++"), ("bot", "v2", "c", "-----")], True, ""),
+        ([("bot", "v1", "c", "+++"), ("bot", "v2", "c", "---"), ("bot", "v3", "c", "+++")], False, "improvement"),
+        ([("bot", "v1", "c", "+++"), ("bot", "v2", "c", "---"), ("bot", "v1", "c", "+++")], False, "improvement"),
+        ([("bot", "v1", "c", "+++++"), ("bot", "v2", "c", "+++++")], False, ""),
+        ([("bot", "", "c", "+++++"), ("bot", "", "c", "-----")], True, ""),
+        ([("bot", "", "c", "+++++"), ("bot", "v1", "c", "-----")], False, "regression"),
+        ([("one", "", "c", "+++++"), ("two", "", "c", "-----")], False, "regression"),
+        ([("bot", "v1", "c", "+"), ("bot", "v1", "d", "-"), ("bot", "v1", "c", "-")], True, ""),
+    ],
+)
+def test_a_step_from_one_configuration_to_the_next_is_not_flaky(
+    store: Store, executions: list[tuple[str, str, str, str]], flaky: bool, step: str
+) -> None:
+    found = entry(store, *executions)
+    assert (found.flaky, found.step) == (flaky, step)
+    assert (found.n, found.passed) == (
+        sum(len(one[3]) for one in executions),
+        sum(one[3].count("+") for one in executions),
+    )
+    listed = found.to_json()["by_configuration"]
+    assert sum(one["n"] for one in listed) == found.n
+    if step:
+        assert listed[-1]["configuration"] == (executions[-1][1] or None)
+
+
+def test_an_older_history_knows_the_agents_that_it_stored(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    path.write_bytes(gzip.decompress(OLD.read_bytes()))
+    with Store.open(path) as store:
+        versions = [
+            {run.agent_version for run in store.runs_of_execution(one.id)} for one in store.executions(10)[::-1]
+        ]
+        first, second, again, twice, third = versions
+        assert first == second == again == twice != third
+        assert [len(one) for one in versions] == [1] * 5
+        assert "" not in first | third
+        found = ledger(store, Wanted(since_ms=None, until_ms=NOW + 10**10), NOW)
+        assert not found.flaky
+        assert {(one.test_id, one.step) for one in found.changed} >= {("plain", "regression"), ("named", "regression")}
