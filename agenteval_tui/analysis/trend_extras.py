@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agenteval_tui.analysis.trend_breaks import Break, breaks_of
 from agenteval_tui.analysis.trends import Wanted, pick
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
@@ -53,6 +54,8 @@ class Extras:
     causes: tuple[Failing, ...]
     since_ms: int
     cut: bool
+    breaks: tuple[Break, ...] = ()
+    """Where criteria changed in between, in the order of time."""
 
 
 def extras(store: Store, wanted: Wanted) -> Extras:
@@ -66,7 +69,8 @@ def _extras(connection: Connection, wanted: Wanted) -> Extras:
     picked = replace(picked, since_ms=since_ms)
     causes = tuple(_failing(one) for one in rows.causes(connection, picked))
     tests = {one.row: one for one in rows.tests_known(connection)}
-    return Extras(_scores(rows.scores(connection, picked), tests), causes, since_ms, cut)
+    breaks = breaks_of(rows.versions_used(connection, picked), tests)
+    return Extras(_scores(rows.scores(connection, picked), tests), causes, since_ms, cut, breaks)
 
 
 def _scores(counts: Iterable[ScoreCount], tests: Mapping[int, TestName]) -> tuple[Scores, ...]:

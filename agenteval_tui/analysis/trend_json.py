@@ -7,6 +7,7 @@ import io
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.analysis.trend_breaks import Break, bin_of
 from agenteval_tui.analysis.trends import MEASURES, Figures, Series, Spent, Trend
 from agenteval_tui.history.trends import Measure
 
@@ -60,8 +61,23 @@ def to_json(found: Trend, more: Extras, watched: Watched | None = None) -> dict[
             {"id": one.id, "cause": one.title, "runs": one.runs, "tests": one.tests, "run": one.last}
             for one in more.causes
         ],
+        "breaks": [_break(found, one) for one in more.breaks],
         "criteria_since": moment(more.since_ms) if more.since_ms else moment(found.since_ms),
         "alerts": None if watched is None else _alerts(watched),
+    }
+
+
+def _break(found: Trend, one: Break) -> dict[str, Any]:
+    return {
+        "at": moment(one.at_ms),
+        "bin": bin_of(found.bins, one),
+        "file": one.suite_key,
+        "suite": one.suite,
+        "test": one.test_id,
+        "criterion": one.criterion,
+        "kind": one.kind,
+        "old": one.old or None,
+        "new": one.new or None,
     }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agenteval_tui.analysis.trend_bins import at_text, window_words
+from agenteval_tui.analysis.trend_breaks import breaks_in
 from agenteval_tui.analysis.trend_extras import criterion_labels
 from agenteval_tui.cli.output import Output, Style, dollars, duration, percent, percent_range, plural
 from agenteval_tui.cli.quarantine_lines import day_of, name_of
@@ -12,12 +14,14 @@ from agenteval_tui.text.display import one_line
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_alerts import Alert, Watched
+    from agenteval_tui.analysis.trend_breaks import Break
     from agenteval_tui.analysis.trend_extras import Extras
     from agenteval_tui.analysis.trends import Figures, Series, Spent, Trend
     from agenteval_tui.history.trends import Measure
 
 _SCALE = 31  # columns of a drawn rate, from 0 to 100 %
 _MOST = 8
+_MOST_BREAKS = 3  # that are named before a piece of time
 _LEVELS = "▁▂▃▄▅▆▇█"
 _ASCII_LEVELS = "_.-:=+*#"
 
@@ -35,21 +39,32 @@ def print_trend(out: Output, found: Trend, more: Extras, span: int | None) -> No
             out.line((f"and {rest} more {'groups' if rest > 1 else 'group'}: --json and --csv have all of them", "dim"))
             break
         out.line((one_line(one.name, 70), "bold"), (f"  {what}" if number == 0 else "", "dim"))
-        _print_series(out, found, one)
+        _print_series(out, found, one, breaks_in(found, one, more.breaks))
     _print_scores(out, more)
     _print_causes(out, more)
 
 
-def _print_series(out: Output, found: Trend, one: Series) -> None:
+def _print_series(out: Output, found: Trend, one: Series, breaks: Mapping[int, Sequence[Break]]) -> None:
     wide = max((len(at_text(place, found.by)) for place in found.bins), default=10)
     scale = f" {'0%':<{_SCALE // 2 - 1}}{'50%':<{_SCALE // 2}}{'100%':>4}" if out.is_terminal else ""
     head = f"  {found.by:<{wide}} {'rate':>6} {'95 % interval':<13}{scale} {'n':>6} {'errors':>6}"
     out.line((f"{head} {'p50':>8} {'p95':>8} {'tokens':>8} {'cost':>9}", "dim"))
     for number, (place, point) in enumerate(zip(found.bins, one.points, strict=True)):
         if point is not None:
+            _print_breaks(out, breaks.get(number, ()))
             at = {measure: points[number] for measure, points in one.spent.items()}
             _print_point(out, f"{at_text(place, found.by):<{wide}}", point, at, one_line(place.title, 30))
     _print_point(out, f"{'all':<{wide}}", one.overall, dict(one.spent_overall), "", style="bold")
+
+
+def _print_breaks(out: Output, breaks: Sequence[Break]) -> None:
+    """What makes the piece of time that follows another thing than those before."""
+    for one in breaks[:_MOST_BREAKS]:
+        out.line(
+            (f"  {'--' if out.ascii_only else '╌╌'} {one_line(one.said, 100)}: judged otherwise from here", "warn")
+        )
+    if len(breaks) > _MOST_BREAKS:
+        out.line((f"     and {plural(len(breaks) - _MOST_BREAKS, 'more change')} of criteria", "warn"))
 
 
 def _print_point(

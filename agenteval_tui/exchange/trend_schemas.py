@@ -83,6 +83,22 @@ TRENDS: Schema = record(
             ),
             "most frequent first",
         ),
+        "breaks": array(
+            record(
+                {
+                    "at": {**TIME, "description": "when the first execution with the new criteria began"},
+                    "bin": {**or_null(COUNT), "description": "the number of its piece of time, from 0"},
+                    "file": TEXT,
+                    "suite": TEXT,
+                    "test": TEXT,
+                    "criterion": TEXT,
+                    "kind": {"enum": ["changed", "added", "removed"]},
+                    "old": or_null(TEXT),
+                    "new": or_null(TEXT),
+                }
+            ),
+            "where a test's criteria changed: verdicts before and after are not comparable",
+        ),
         "criteria_since": TIME,
         "alerts": or_null(
             record(

@@ -148,6 +148,16 @@ class ScoreCount:
     sum: float
 
 
+class VersionUse(NamedTuple):
+    """A version (a hash) of a criterion judged runs of a test in an execution, the first of them at `first_ms`."""
+
+    test: int
+    criterion: str
+    version: str
+    execution: int
+    first_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class CauseCount:
     """So many results that failed by one cause (a signature of `grading.causes`; "": not known, from an older program),
@@ -402,6 +412,27 @@ def scores(connection: sqlite3.Connection, picked: Picked) -> list[ScoreCount]:
         )
         found += [ScoreCount(*row) for row in rows.fetchall()]
     return found
+
+
+def versions_used(connection: sqlite3.Connection, picked: Picked) -> list[VersionUse]:
+    """Which versions of criteria judged the picked runs, by test and execution."""
+    found: list[tuple[int, str, int, int, int]] = []
+    for source, at, values in _arms(connection, picked):
+        rows = connection.execute(
+            f"SELECT r.test, c.name, c.criterion, r.execution, min({at}) FROM {_with_results(source)}"
+            " AND c.criterion IS NOT NULL GROUP BY r.test, c.name, c.criterion, r.execution",
+            values,
+        )
+        found += rows.fetchall()
+    wanted = json.dumps(sorted({one[2] for one in found}))
+    hashes = dict(
+        connection.execute("SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+    )
+    return [
+        VersionUse(test, name, hashes[criterion], execution, first)
+        for test, name, criterion, execution, first in found
+        if criterion in hashes
+    ]
 
 
 def causes(connection: sqlite3.Connection, picked: Picked) -> list[CauseCount]:

@@ -246,3 +246,25 @@ def test_labels_are_in_what_is_written(cli: Any, tmp_path: Path) -> None:
     assert json.loads(texts["json"])["runs"][0]["labels"] == told
     exported = cli("export", run, "--format", "agenteval")
     assert json.loads(exported.out)["labels"] == told
+
+
+# Criteria that change over time
+
+
+def test_trends_break_where_a_criterion_changed(cli: Any, tmp_path: Path) -> None:
+    path = suite(tmp_path, [("tone", WRITTEN), ("facts", WRITTEN)])
+    cli("run", path)
+    cli("run", path)
+    cli("run", suite(tmp_path, [("facts", WRITTEN), ("voice", WRITTEN)]))  # renamed and reordered: judged alike
+    cli("run", suite(tmp_path, [("facts", STRICT), ("voice", WRITTEN)]))
+    cli("run", suite(tmp_path, [("voice", WRITTEN), ("new", WRITTEN)]))
+    told = cli("trends", "--by", "execution", "--json").json("trends")
+    found = [(one["bin"], one["criterion"], one["kind"]) for one in told["breaks"]]
+    assert found == [(3, "facts", "changed"), (4, "facts", "removed"), (4, "new", "added")]
+    changed = told["breaks"][0]
+    assert changed["old"] != changed["new"]
+    assert (changed["test"], changed["suite"], changed["file"]) == ("order", "Orders", str(path))
+    shown = cli("trends", "--by", "execution").out
+    assert 'criterion "facts" of order changed' in shown
+    assert 'criterion "new" of order was added: judged otherwise from here' in shown
+    assert "judged otherwise" not in cli("trends", "--window", "1m", "--test", "order", "--json").out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from trend_made import NOON, SHOP, filled
 from agenteval_tui.history import quarantines
 from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters import plot as plots
-from agenteval_tui.tui.presenters.plot import Curve, Plot, bin_at, draw, fitting
+from agenteval_tui.tui.presenters.plot import BREAK, Curve, Plot, bin_at, draw, fitting
 from agenteval_tui.tui.screens.choose import ChooseScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.trends import TrendsScreen
@@ -229,3 +230,21 @@ async def test_picture(pictures: Pictures, made: Path) -> None:
             await pilot.press(key)
             await settle(pilot)
         await pictures.take("test_picture[{size}]", LARGE)
+
+
+def test_a_line_is_broken_where_a_criterion_changed() -> None:
+    whole = Curve("●", "bold", (0.2, 0.8, 0.8, 0.2))
+    broken = replace(whole, breaks=frozenset({2}))
+    drawn = [
+        "\n".join(
+            "".join(text for text, _ in line) for line in draw(Plot((one,), tuple("abcd"), 0.0, 1.0, str), 60, 12)
+        )
+        for one in (whole, broken)
+    ]
+    assert BREAK not in drawn[0]
+    columns = {line.index(BREAK) for line in drawn[1].splitlines() if BREAK in line}
+    marks = sorted({column for line in drawn[1].splitlines() for column, char in enumerate(line) if char == "●"})
+    assert len(columns) == 1
+    assert marks[1] < min(columns) < marks[2]
+    between = [line[marks[1] + 1 : marks[2]] for line in drawn[1].splitlines()[:-2]]
+    assert not any(0x2800 <= ord(char) < 0x2900 for text in between for char in text), "no line leads across"

@@ -6,15 +6,15 @@ Series differ by the glyph of their marks, not by colour alone. Without UTF-8 ev
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from agenteval_tui.tui.lines import Cell, Line, left, right
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 
 MARKS = "●◆■▲○◇□△" if UNICODE else "*ox+#%@&"
 STYLES = ("bold accent", "role-tool", "json-number", "json-key", "review", "json-string", "", "dim")
-AXIS, GRID, RANGE, CURSOR, LIMIT, POINTER = (
-    ("┤", "·", "│", "┊", "╌", "▲") if UNICODE else ("|", ".", ":", "!", "=", "^")
+AXIS, GRID, RANGE, CURSOR, LIMIT, POINTER, BREAK = (
+    ("┤", "·", "│", "┊", "╌", "▲", "╎") if UNICODE else ("|", ".", ":", "!", "=", "^", "/")
 )
 _CORNER, _FLOOR = ("└", "─") if UNICODE else ("+", "-")
 _LABEL = 8  # cells of the numbers at the left
@@ -35,6 +35,8 @@ class Curve:
     style: str
     values: tuple[float | None, ...]
     ranges: tuple[tuple[float, float] | None, ...] = ()
+    breaks: frozenset[int] = frozenset()
+    """Bins that are not to be compared with those before them: no line leads there, and an upright one says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,6 @@ class Plot:
     cursor: int = -1
     limit: float | None = None
     limit_words: str = ""
-    gaps: frozenset[int] = field(default_factory=frozenset)
 
 
 def fitting(bins: int, width: int, cursor: int) -> tuple[int, int]:
@@ -153,6 +154,10 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
         start = room - len(words) if shown * step + len(words) <= room else 0
         for column, char in enumerate(words, start):
             canvas.put(row, column, _LINE, char, "failed")
+    for place in sorted({one for curve in plot.curves for one in curve.breaks}):
+        if 0 <= place - first < shown:
+            for row in range(rows):
+                canvas.put(row, (place - first) * step, _LIMIT, BREAK, "review")
     for curve in reversed(plot.curves):
         _draw_curve(canvas, curve, first, shown, step, row_of, fine_of)
     lines: list[Line] = []
@@ -183,6 +188,8 @@ def _draw_curve(
         if between is not None:
             for row in range(row_of(between[1]), row_of(between[0]) + 1):
                 canvas.put(row, column, _RANGE, RANGE, "rule")
+        if first + place in curve.breaks:
+            before = None
         if value is None:
             continue
         at = (column * 2, fine_of(value))

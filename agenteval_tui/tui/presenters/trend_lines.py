@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.analysis.trend_bins import at_text
+from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, fit_text, width_of
 from agenteval_tui.tui.presenters import figures
 from agenteval_tui.tui.presenters.outcomes import glyph
-from agenteval_tui.tui.presenters.plot import MARKS, STYLES, Curve, Plot, draw
+from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot, draw
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trends import Figures, Series, Spent, Trend
@@ -48,10 +49,11 @@ def plot_lines(
     cursor: int,
     below: float | None = None,
     chosen: int = 0,
+    breaks: Sequence[Break] = (),
 ) -> list[Line]:
     """The drawing in `width` cells and `height` lines. `chosen`: the group whose curve lies on top, among those around
-    it."""
-    curves = tuple(_curves(found, shown, chosen))
+    it. `breaks` are drawn where they say something of the measure: of the rate."""
+    curves = tuple(_curves(found, shown, chosen, breaks if shown == "rate" else ()))
     values = [value for curve in curves for value in curve.values if value is not None]
     low, high = 0.0, 1.0
     if shown != "rate":
@@ -80,7 +82,7 @@ def _drawn(found: Trend, chosen: int) -> list[tuple[int, Series]]:
     return list(enumerate(found.series[first : first + MOST]))
 
 
-def _curves(found: Trend, shown: Shown, chosen: int) -> list[Curve]:
+def _curves(found: Trend, shown: Shown, chosen: int, breaks: Sequence[Break]) -> list[Curve]:
     grouped = bool(found.wanted.group)
     made = []
     drawn = _drawn(found, chosen) if grouped else list(enumerate(found.series[:1]))
@@ -90,7 +92,7 @@ def _curves(found: Trend, shown: Shown, chosen: int) -> list[Curve]:
             rates = tuple(None if point is None else point.rate for point in one.points)
             # Of several groups the intervals would lie on each other: the list and the cursor say them.
             ranges = () if grouped else tuple(_range(point) for point in one.points)
-            made.append(Curve(mark, style, rates, ranges))
+            made.append(Curve(mark, style, rates, ranges, frozenset(breaks_in(found, one, breaks))))
             continue
         spent = one.spent.get(shown, ())
         if shown == "cost":
@@ -168,8 +170,10 @@ def legend(found: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
     return fit(cells, width)
 
 
-def readout(found: Trend, shown: Shown, cursor: int, width: int, chosen: int = 0) -> list[Line]:
-    """What stands under the cursor, in two lines."""
+def readout(
+    found: Trend, shown: Shown, cursor: int, width: int, chosen: int = 0, breaks: Sequence[Break] = ()
+) -> list[Line]:
+    """What stands under the cursor, in two lines; of criteria that changed there, the first."""
     if not 0 <= cursor < len(found.bins):
         return [(), ()]
     place = found.bins[cursor]
@@ -181,14 +185,24 @@ def readout(found: Trend, shown: Shown, cursor: int, width: int, chosen: int = 0
     title = ((f"   {one_line(place.title, 60)}", "dim"),) if place.title else ()
     if found.wanted.group:
         values = _group_cells(found, shown, cursor, chosen)
-        return [fit((*head, *values, *title), width), _rest_line(found, cursor, width)]
+        rest = (*_rest_line(found, cursor, width), *_break_cells(found, cursor, breaks))
+        return [fit((*head, *values, *title), width), fit(rest, width)]
     point = found.series[0].points[cursor] if found.series else None
     if point is None:
         return [fit((*head, ("  nothing ran", "dim")), width), ()]
     return [
         fit((*head, ("   ", ""), *_point_cells(point), *title), width),
-        fit(_spent_cells(found.series[0], cursor), width),
+        fit((*_break_cells(found, cursor, breaks), *_spent_cells(found.series[0], cursor)), width),
     ]
+
+
+def _break_cells(found: Trend, cursor: int, breaks: Sequence[Break]) -> list[Cell]:
+    """Which criterion changed in this piece of time."""
+    here = [one for one in breaks if bin_of(found.bins, one) == cursor]
+    if not here:
+        return []
+    more = f" and {len(here) - 1} more" if len(here) > 1 else ""
+    return [(f" {BREAK} {one_line(here[0].said, 80)}{more}", "review"), (" ", "")]
 
 
 def _point_cells(point: Figures) -> list[Cell]:
@@ -237,7 +251,7 @@ def _rest_line(found: Trend, cursor: int, width: int) -> Line:
     points = [one.points[cursor] for one in found.series]
     runs = sum(point.runs for point in points if point is not None)
     many = "  a run counts for each of its tags" if found.wanted.group == "tag" else ""
-    return fit(((f" {figures.count(runs, 'run')}{many}", "dim"),), width)
+    return ((f" {figures.count(runs, 'run')}{many}  ", "dim"),)
 
 
 def value_text(one: Series, shown: Shown, cursor: int | None) -> str:

@@ -29,6 +29,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
+    from agenteval_tui.analysis.trend_breaks import Break
     from agenteval_tui.analysis.trends import Trend, Wanted
     from agenteval_tui.tui.screens.choose import Choice
 
@@ -189,8 +190,8 @@ class TrendsScreen(FrameScreen):
             return
         block = self.query_one("#plot", LineBlock)
         height, shown, cursor, below = max(block.size.height, 5), self._shown, self._cursor, self._below
-        chosen = self._chosen
-        block.show(lambda width: plot_lines(found, shown, width, height, cursor, below, chosen))
+        chosen, breaks = self._chosen, self._breaks
+        block.show(lambda width: plot_lines(found, shown, width, height, cursor, below, chosen, breaks))
         self.query_one("#readout", LineBlock).show(lambda width: self._readout(width))
 
     def _list(self) -> None:
@@ -215,7 +216,12 @@ class TrendsScreen(FrameScreen):
     def _readout(self, width: int) -> list[Line]:
         if self._trend is None:
             return []
-        return readout(self._trend, self._shown, self._cursor, width, self._chosen)
+        return readout(self._trend, self._shown, self._cursor, width, self._chosen, self._breaks)
+
+    @property
+    def _breaks(self) -> tuple[Break, ...]:
+        """Where criteria changed; nothing while that is read."""
+        return self._beside.extras.breaks if self._beside is not None else ()
 
     def _views(self, width: int) -> list[Line]:
         return [view_bar(self._view, self._beside, self._trend, width), head_line(self._view, self._beside, width - 1)]

@@ -1,0 +1,107 @@
+"""Where a trend breaks: the criteria of a test changed between two executions, so that what comes before and what comes
+after was not judged alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from agenteval_tui.analysis.trend_bins import Bin
+from agenteval_tui.analysis.trends import Series, Trend
+from agenteval_tui.history.trends import TestName, VersionUse
+from agenteval_tui.text.quick_dataclass import dataclass
+
+Kind = Literal["changed", "added", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A criterion of a test is another one from `at_ms` on, when the first run of `execution` (a row number) began.
+
+    `old` and `new` are the hashes of its versions; "" where it was added or removed.
+    """
+
+    at_ms: int
+    execution: int
+    suite_key: str
+    suite: str
+    test_id: str
+    criterion: str
+    kind: Kind
+    old: str
+    new: str
+
+    @property
+    def said(self) -> str:
+        """`criterion "tone" of greeting changed (1a2b3c to 4d5e6f)`. Raw: it holds foreign text."""
+        versions = f" ({self.old[:6]} to {self.new[:6]})" if self.kind == "changed" else ""
+        was = "" if self.kind == "changed" else "was "
+        return f'criterion "{self.criterion}" of {self.test_id} {was}{self.kind}{versions}'
+
+
+def breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tuple[Break, ...]:
+    """The breaks between executions that follow each other, of each test for itself; in the order of time.
+
+    A criterion that was only renamed judges as before: that is none.
+    """
+    by_test: dict[int, dict[int, list[VersionUse]]] = {}
+    for one in uses:
+        by_test.setdefault(one.test, {}).setdefault(one.execution, []).append(one)
+    found: list[Break] = []
+    for number, executions in by_test.items():
+        before: dict[str, str] | None = None
+        for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
+            at_ms = min(one.first_ms for one in listed)
+            now: dict[str, str] = {}
+            for one in sorted(listed, key=lambda one: one.first_ms):
+                now[one.criterion] = one.version  # of several in one execution the last
+            if before is not None:
+                test = tests[number]
+                place = (at_ms, execution, test.suite_key, test.suite, test.test_id)
+                found += [Break(*place, *change) for change in _changes(before, now)]
+            before = now
+    return tuple(sorted(found, key=lambda one: (one.at_ms, one.suite_key, one.test_id, one.criterion)))
+
+
+def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, Kind, str, str]]:
+    """(name, what became of it, version before, version now) of the criteria that are not as they were."""
+    gone = {name: version for name, version in before.items() if name not in now}
+    came = {name: version for name, version in now.items() if name not in before}
+    made: list[tuple[str, Kind, str, str]] = [
+        (name, "changed", before[name], version)
+        for name, version in now.items()
+        if name in before and before[name] != version
+    ]
+    for name, version in came.items():
+        renamed = next((old for old, known in gone.items() if known == version), None)
+        if renamed is not None:
+            del gone[renamed]
+        else:
+            made.append((name, "added", "", version))
+    return [*made, *((name, "removed", version, "") for name, version in gone.items())]
+
+
+def bin_of(bins: Sequence[Bin], one: Break) -> int | None:
+    """The number of the piece of time that begins with it, or in which it lies; None: it is not among them."""
+    for number, place in enumerate(bins):
+        if place.execution:
+            if place.row == one.execution:
+                return number
+        elif place.since_ms <= one.at_ms < place.until_ms:
+            return number
+    return None
+
+
+def breaks_in(found: Trend, series: Series, breaks: Iterable[Break]) -> dict[int, list[Break]]:
+    """The breaks of one line of a trend, by the number of the piece of time."""
+    group = found.wanted.group
+    by_bin: dict[int, list[Break]] = {}
+    for one in breaks:
+        if group == "test" and series.key != f"{one.suite_key}::{one.test_id}":
+            continue
+        if group == "suite" and series.key != one.suite_key:
+            continue
+        number = bin_of(found.bins, one)
+        if number is not None:
+            by_bin.setdefault(number, []).append(one)
+    return by_bin
