@@ -51,11 +51,9 @@ class Failing(App[int]):
 
     def panic(self, *renderables: RenderableType) -> None:
         """End at once. What it was goes to the log."""
-        text = io.StringIO()
-        console = Console(file=text, width=120, no_color=True)
-        for one in renderables:
-            console.print(one)
-        path = log_text(text.getvalue(), "running the app", places.data_dir())
+        console = Console(file=io.StringIO(), width=120, no_color=True)
+        text = "".join(segment.text for one in renderables for segment in console.render(one))
+        path = log_text(text, "running the app", places.data_dir())
         self._end_in(program_error(None, path))
 
     def _end_in(self, sentence: str) -> None:
@@ -67,6 +65,7 @@ class Failing(App[int]):
         # The terminal is as it was by now. One line, which Textual would fold.
         if self._broke and (stream := sys.__stderr__) is not None:
             with contextlib.suppress(OSError, ValueError):
-                print(self._broke, file=stream, flush=True)
+                stream.write(self._broke + "\n")
+                stream.flush()
         self._broke = ""
         super()._print_error_renderables()
