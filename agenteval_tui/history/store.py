@@ -20,6 +20,7 @@ from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
 from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_busy
+from agenteval_tui.history.in_place import InPlace
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.opening import Opened, mark_damaged, open_file
 from agenteval_tui.history.replies import StoredReply
@@ -69,10 +70,17 @@ class Store:
         self._reading = 0
         self._closed = False
         path = opened.path
+        self._in_place = InPlace(path)
         self._writer = (
             None
             if opened.read_only
-            else Writer(path, lambda: connect_writer(path), operations.apply_all, on_damage=lambda: mark_damaged(path))
+            else Writer(
+                path,
+                lambda: connect_writer(path),
+                operations.apply_all,
+                on_damage=lambda: mark_damaged(path),
+                in_place=self._in_place.require,
+            )
         )
 
     @classmethod
@@ -104,6 +112,11 @@ class Store:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def in_place(self) -> bool:
+        """Is the file at the path still the one that was opened? It may be moved, deleted or replaced meanwhile."""
+        return self._in_place.now
 
     def close(self) -> None:
         """Write what waits, then close. May be called more than once."""

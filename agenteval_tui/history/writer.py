@@ -82,7 +82,10 @@ class Writer:
         apply_all: ApplyAll,
         *,
         on_damage: Callable[[], None],
+        in_place: Callable[[], None] = lambda: None,
     ) -> None:
+        """`in_place` is called before anything is written, and raises when the file is not where it was."""
+        self._in_place = in_place
         self._path = path
         self._on_damage = on_damage
         self._connect = connect
@@ -138,10 +141,11 @@ class Writer:
             if not ready:
                 continue
             try:
+                self._in_place()
                 connection = connection or self._connect()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, AgentevalError) as error:
                 for _, future in ready:
-                    _fail(future, explain(error, self._path, doing="written"))
+                    _fail(future, self._said(error))
                 continue
             self._write(connection, ready)
         if connection is not None:
@@ -186,6 +190,7 @@ class Writer:
             totals = Totals()
             values = self._apply_all(connection, totals, operations)
             totals.write(connection)
+            self._in_place()
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

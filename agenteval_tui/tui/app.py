@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -24,6 +24,7 @@ from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.safe import AsciiOnly, Colourless, DisplaySafe
+from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.session import Session
 from agenteval_tui.tui.state import State, name_of_start
 from agenteval_tui.tui.theming import Theming
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
 
 SERVER_SECONDS = 5.0
+HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
 
 __all__ = ["FACTORIES", "AgentevalApp", "run_app"]
 
@@ -80,6 +82,7 @@ class AgentevalApp(Theming):
     def on_mount(self) -> None:
         if self.is_web:
             self.set_interval(SERVER_SECONDS, partial(self._end_with, os.getppid()))
+        self.set_interval(HISTORY_SECONDS, self._look_at_history)
         self._take_keys()
         if self.state.problem is not None:
             self.say_error(self.state.problem)
@@ -98,6 +101,18 @@ class AgentevalApp(Theming):
         """In a browser: the server was killed, and nobody can see this app any more."""
         if os.getppid() != server:
             self.exit(0)
+
+    def _look_at_history(self) -> None:
+        """Say it when the history file is another one than before, and show that."""
+
+        async def look() -> None:
+            moved = await asyncio.to_thread(self.session.moved)
+            if moved:
+                self.say(moved, severity="warning")
+                if isinstance(self.screen, FrameScreen):
+                    self.screen.new_runs()
+
+        self.run_worker(cast(Any, look), group="history", exclusive=True, exit_on_error=False, name="history")
 
     def _take_keys(self) -> None:
         """The person's own keys; what is wrong with them in one notification."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
+from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
@@ -40,6 +41,8 @@ class Session:
         self.db = db
         self._lock = threading.Lock()
         self._store: Store | None = None
+        self._moved = ""  # what happened to the file, until it is said
+        self._cannot = ""  # why what is at its place can't be opened, as it was said
         self._looked_in: tuple[Path, ...] | None = None
         self._own: dict[Path, tuple[int, int]] = {}
 
@@ -51,7 +54,40 @@ class Session:
                 from agenteval_tui.history.store import Store
 
                 self._store = Store.open_to_look(self.db)
+            elif not self._store.in_place:
+                self._open_again(self._store)
             return self._store
+
+    def _open_again(self, before: Store) -> None:
+        """Somebody moved, deleted or replaced the file: what is at its place now is the history."""
+        from agenteval_tui.history.store import Store
+
+        what = "replaced by another one" if self.db.exists() else "moved or deleted"
+        try:
+            self._store = Store.open_to_look(self.db)
+        except AgentevalError as error:
+            # The one that is open can still be read; whoever writes to it is told.
+            said = f"The history was {what}: {error.sentence}"
+            self._moved, self._cannot = ("" if said == self._cannot else said), said
+            return
+        self._cannot = ""
+        kept = "it is shown now" if "replaced" in what else "a new one was begun at its place"
+        self._moved = f"The history was {what} while it was open, and {kept}: {self.db}"
+        # Closing waits for whoever still reads.
+        threading.Thread(target=before.close, daemon=True, name="close-moved-history").start()
+
+    def moved(self) -> str:
+        """What happened to the history file since this was asked last, in a sentence; "" for nothing.
+
+        Where it is another file now, that one is opened.
+        """
+        with self._lock:
+            known = self._store
+        if known is not None and not known.in_place:
+            _ = self.store
+        with self._lock:
+            said, self._moved = self._moved, ""
+        return said
 
     @property
     def notices(self) -> tuple[str, ...]:

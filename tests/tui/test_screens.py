@@ -220,3 +220,26 @@ async def test_a_picture_goes_to_the_data_folder_and_never_into_the_project(
     assert [one.name for one in pictures] == ["agenteval-suites-2.svg", "agenteval-suites.svg"]
     assert str(pictures[1]) in told
     assert sorted(fresh[0].iterdir()) == before
+
+
+async def test_a_history_that_moves_under_the_open_app_is_said_and_the_new_one_is_shown(
+    fresh: tuple[Path, Path],
+) -> None:
+    suites, db = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("5")
+        await settle(pilot)
+        assert "1 execution" in text_of(app)
+        db.rename(db.with_name("moved.db"))
+        app._look_at_history()
+        await settle(pilot)
+        assert any("moved or deleted while it was open" in note.message for note in app._notifications)
+        await pilot.press("ctrl+r")
+        await settle(pilot)
+        assert "1 execution" not in text_of(app)
+        assert app.session.store.in_place
+        app._look_at_history()
+        await settle(pilot)
+        assert sum("moved or deleted" in note.message for note in app._notifications) == 1
