@@ -15,6 +15,10 @@ LARGEST_LOG = 1 << 20
 """Bytes of the log of errors; beyond them it begins anew."""
 
 
+class UnreadableError(AgentevalError):
+    """The system does not let the file be read."""
+
+
 def read_small(path: Path, what: str, largest: int = LARGEST) -> str | None:
     """As `read_small_bytes`, as text (UTF-8, a byte order mark is left out)."""
     data = read_small_bytes(path, what, largest)
@@ -36,7 +40,7 @@ def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | N
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise AgentevalError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
+        raise UnreadableError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
@@ -45,7 +49,7 @@ def read_small_bytes(path: Path, what: str, largest: int = LARGEST) -> bytes | N
         while len(data) <= largest and (piece := os.read(descriptor, largest + 1 - len(data))):
             data += piece
     except OSError as error:
-        raise AgentevalError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
+        raise UnreadableError(f"{what} can't be read", where=str(path), mend=_reason(error)) from error
     finally:
         os.close(descriptor)
     if len(data) > largest:

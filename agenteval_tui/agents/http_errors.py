@@ -15,6 +15,7 @@ from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 _LONGEST = 400  # characters of a server's own words that are passed on
 _LONGEST_WAIT_S = 3600.0
+_CAUSES = 10  # exceptions behind an exception that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,8 @@ def from_reply(server: Server, error: Any) -> Failed:
 
 def from_exception(server: Server, error: Exception) -> Failed:
     """The failure for an exception of httpx."""
+    import ssl
+
     import httpx
 
     said = str(error) or type(error).__name__
@@ -94,7 +97,7 @@ def from_exception(server: Server, error: Exception) -> Failed:
     if isinstance(error, httpx.TimeoutException):
         return server.failed("timeout", f"{server.url} did not take the request in time", retry=True)
     if isinstance(error, httpx.ConnectError):
-        if "CERTIFICATE" in said.upper():
+        if _is_from(error, ssl.SSLCertVerificationError):
             return server.failed(
                 "connection", f"the certificate of {server.url} is not trusted: {said}", "mend the certificate"
             )
@@ -111,6 +114,16 @@ def from_exception(server: Server, error: Exception) -> Failed:
     if isinstance(error, httpx.DecodingError):
         return server.failed("protocol", f"the answer of {server.url} can't be decompressed: {said}")
     return server.failed("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
+
+
+def _is_from(error: BaseException, kind: type[BaseException]) -> bool:
+    """Whether an exception of this kind is among those that led to `error`."""
+    cause: BaseException | None = error
+    for _ in range(_CAUSES):
+        if cause is None or isinstance(cause, kind):
+            return cause is not None
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def message_in(body: str) -> str:
@@ -167,12 +180,12 @@ def _status_in(error: Any) -> int:
         value = error.get(key)
         if isinstance(value, int) and 400 <= value < 600:
             return value
-    words = " ".join(str(error.get(key, "")) for key in ("type", "code"))
-    return next((status for sign, status in _SAID if sign in words), 400)
+    codes = " ".join(str(error.get(key, "")) for key in ("type", "code"))
+    return next((status for sign, status in _STATUSES if sign in codes), 400)
 
 
 # What stands in an error's `type` or `code`, and the status that it would have had.
-_SAID: Iterable[tuple[str, int]] = (
+_STATUSES: Iterable[tuple[str, int]] = (
     ("rate_limit", 429),
     ("authentication", 401),
     ("permission", 403),

@@ -122,7 +122,7 @@ async def _ask(
     """Ask for an answer, which tells of the key and the model; `thorough` streams it."""
     asked = options.model_copy(update={"stream": thorough, "system": None})
     tried = await _try(wire, protocol(asked if thorough else asked.limited(1)), _ASK)
-    if not thorough and tried.failed is not None and "token" in tried.failed.error.message:
+    if not thorough and tried.failed is not None and tried.failed.error.kind == "bad_request":
         # Some models take no limit by that name, or none so small.
         tried = await _try(wire, protocol(asked), _ASK)
     failed = tried.failed

@@ -67,14 +67,16 @@ def option_problems(model: type[BaseModel], config: Mapping[str, Any]) -> list[t
         model.model_validate(dict(config))
     except ValidationError as error:
         said: dict[str, str] = {}
+        choices: dict[str, list[str]] = {}  # of each option the types that would have been right: an error for each
         for one in error.errors():
-            path, sentence = _said(model, one)
-            if path in said and sentence.startswith(f"option `{path}` must be "):
-                # One error for each type that would have been right.
-                wanted = sentence.removeprefix(f"option `{path}` must be ").partition(", not ")[0]
-                before, _, got = said[path].partition(", not ")
-                sentence = f"{before} or {wanted}, not {got}"
-            said[path] = sentence
+            path = ".".join(str(part) for part in one["loc"] if not _UNION_MEMBER.match(str(part)))
+            wanted = _wanted(one)
+            if wanted is None:
+                said[path] = _said(model, one, path)
+                continue
+            wanted_here = choices.setdefault(path, [])
+            wanted_here.append(wanted)
+            said[path] = f"option `{path}` must be {' or '.join(wanted_here)}, not {one['input']!r}"
         return list(said.items())
     return []
 
@@ -84,22 +86,27 @@ def option_names(model: type[BaseModel]) -> set[str]:
     return set(model.model_fields) - {"kind"}
 
 
-def _said(model: type[BaseModel], error: Any) -> tuple[str, str]:
-    path = ".".join(str(part) for part in error["loc"] if not _UNION_MEMBER.match(str(part)))
+def _wanted(error: Any) -> str | None:
+    """What the value must be, in words; None where the error is of another kind."""
+    kind = error["type"]
+    if kind == "literal_error":
+        return str(error.get("ctx", {}).get("expected", "another value"))
+    if kind in ("extra_forbidden", "missing", "value_error"):
+        return None
+    # pydantic's own words: they name the type or the bound.
+    return str(error["msg"]).removeprefix("Input should be ").removeprefix("a valid ")
+
+
+def _said(model: type[BaseModel], error: Any, path: str) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         near = get_close_matches(str(error["loc"][-1]), _names_at(model, error["loc"]), n=1)
         hint = f", did you mean `{near[0]}`?" if near else ""
-        return path, f"unknown option `{path}`{hint}"
+        return f"unknown option `{path}`{hint}"
     if kind == "missing":
-        return path, f"option `{path}` is missing"
-    if kind == "literal_error":
-        return path, f"option `{path}` must be {context.get('expected', 'another value')}, not {error['input']!r}"
-    if kind == "value_error":
-        said = str(context.get("error", error["msg"]))
-        return path, f"option `{path}`: {said}" if path else said
-    wanted = error["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    return path, f"option `{path}` must be {wanted}, not {error['input']!r}"
+        return f"option `{path}` is missing"
+    said = str(context.get("error", error["msg"]))
+    return f"option `{path}`: {said}" if path else said
 
 
 def _names_at(model: type[BaseModel], place: tuple[Any, ...]) -> list[str]:

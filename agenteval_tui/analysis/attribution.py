@@ -134,17 +134,10 @@ def said_of_divergence(before: Transcript, after: Transcript) -> str:
         if acts[0] is not None and acts[1] is not None and acts[0].key == acts[1].key:
             continue
         there = [act for act in acts if act is not None]
-        said = [said_of_act(act, there, plural=False) if act is not None else "goes no further" for act in acts]
-        return f"step {number + 1:,}: it {_past(said[0])}, now it {said[1]}"
+        was = said_of_act(acts[0], there, "past") if acts[0] is not None else "went no further"
+        now = said_of_act(acts[1], there, "singular") if acts[1] is not None else "goes no further"
+        return f"step {number + 1:,}: it {was}, now it {now}"
     return ""
-
-
-_PAST = {"calls": "called", "answers": "answered", "ends": "ended", "stops": "stopped", "goes": "went"}
-
-
-def _past(said: str) -> str:
-    verb, _, rest = said.partition(" ")
-    return f"{_PAST.get(verb, verb)} {rest}".strip()
 
 
 def _most_frequent(found: Sequence[Attribution]) -> Attribution:

@@ -10,7 +10,7 @@ from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.history import baselines
 from agenteval_tui.history.comparing import ComparedRun, execution_before, of_execution, of_runs
 from agenteval_tui.runs.plan_arms import ARMS, arm_of
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -123,9 +123,9 @@ def _named(store: Store, reference: str) -> Side:
             raise
         try:
             row = store.run(reference)
-        except AgentevalError as no_run:
-            if "more than one" in no_run.what:
-                raise
+        except AmbiguousError:
+            raise
+        except AgentevalError:
             raise no_execution from None
         runs = store.read(lambda c: of_runs(c, [row.id]))
         name = f"run {row.repetition} of {row.test_id}"

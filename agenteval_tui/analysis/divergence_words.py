@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from agenteval_tui.analysis.alignment import arguments_json
 from agenteval_tui.analysis.divergence import Act, Fork, Node, rate_of
 
 NAMED = 3  # branches that a sentence names one by one
 LONGEST = 60  # characters of a value or an answer in a sentence
+Form = Literal["plural", "singular", "past"]
+_VERBS: dict[str, dict[Form, str]] = {
+    verb: {"plural": verb, "singular": f"{verb}s", "past": past}
+    for verb, past in (("call", "called"), ("answer", "answered"), ("end", "ended"), ("stop", "stopped"))
+}
 _BEFORE = 16  # characters of a text shown before the place where it differs
 
 
@@ -19,7 +24,7 @@ def said_of_fork(fork: Fork) -> str:
     parts = []
     for position, branch in enumerate(named):
         number = f"{branch.number:,} of {fork.node.number:,}" if position == 0 else f"{branch.number:,}"
-        verb = said_of_branch(fork, branch, plural=branch.number != 1)
+        verb = said_of_branch(fork, branch, "plural" if branch.number != 1 else "singular")
         parts.append(f"{number} {verb} ({branch.passed:,}/{branch.number:,} pass)")
     rest = fork.branches[len(named) :]
     if rest:
@@ -41,27 +46,30 @@ def said_of_run(fork: Fork, run: str) -> str:
     who = "passing runs" if wanted.passed > wanted.failed else "failing runs"
     here = f"{wanted.passed:,} of {wanted.number:,} pass"
     there = f"{mine.passed:,} of {mine.number:,} pass"
-    verb = said_of_branch(fork, wanted, plural=True)
-    return f"{who} {verb} at step {fork.step:,} ({here}); this run {_past(fork, mine)} ({there})"
+    verb = said_of_branch(fork, wanted, "plural")
+    did = said_of_branch(fork, mine, "past")
+    return f"{who} {verb} at step {fork.step:,} ({here}); this run {did} ({there})"
 
 
-def said_of_branch(fork: Fork, branch: Node, *, plural: bool) -> str:
+def said_of_branch(fork: Fork, branch: Node, form: Form) -> str:
     """What the runs of a branch do there: `call get_order with order_id="#W1"`, `answer at once`."""
-    return said_of_act(branch.act, [one.act for one in fork.branches], plural=plural)
+    return said_of_act(branch.act, [one.act for one in fork.branches], form)
 
 
-def said_of_act(act: Act, beside: Sequence[Act], *, plural: bool) -> str:
-    """What an agent does, in words that tell it from the acts `beside` it."""
-    ending = "" if plural else "s"
+def said_of_act(act: Act, beside: Sequence[Act], form: Form) -> str:
+    """What an agent does, or did, in words that tell it from the acts `beside` it."""
     if act.kind == "call":
-        return f"call{ending} {act.name}{_telling(act, beside)}"
+        return f"{_VERBS['call'][form]} {act.name}{_telling(act, beside)}"
     if act.kind == "answer":
+        verb = _VERBS["answer"][form]
         if all(one.kind != "answer" or one.key == act.key for one in beside) and len(beside) > 1:
-            return f"answer{ending} at once" if any(one.kind == "call" for one in beside) else f"answer{ending}"
-        return f"answer{ending} {_quoted(excerpt(act, beside))}"
+            return f"{verb} at once" if any(one.kind == "call" for one in beside) else verb
+        return f"{verb} {_quoted(excerpt(act, beside))}"
     if act.kind == "error":
-        return f"end{ending} in an error ({act.name})"
-    return f"stop{ending} there" if any(one.kind != "end" for one in beside) else f"end{ending} without an answer"
+        return f"{_VERBS['end'][form]} in an error ({act.name})"
+    if any(one.kind != "end" for one in beside):
+        return f"{_VERBS['stop'][form]} there"
+    return f"{_VERBS['end'][form]} without an answer"
 
 
 def excerpt(act: Act, beside: Sequence[Act]) -> str:
@@ -127,10 +135,3 @@ def _quoted(line: str) -> str:
 
 def _short(line: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
-
-
-def _past(fork: Fork, branch: Node) -> str:
-    said = said_of_branch(fork, branch, plural=True)
-    verb, _, rest = said.partition(" ")
-    past = {"call": "called", "answer": "answered", "end": "ended", "stop": "stopped"}[verb]
-    return f"{past} {rest}".strip()

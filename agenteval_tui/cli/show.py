@@ -12,7 +12,7 @@ from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, pl
 from agenteval_tui.cli.run_summary import print_not_made
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.moments import IN_FUTURE, in_future
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -54,9 +54,9 @@ def find(store: Store, reference: str) -> tuple[ExecutionRow | None, RunRow | No
     except AgentevalError as no_execution:
         try:
             return None, store.run(reference)
-        except AgentevalError as no_run:
-            if "several" in no_run.what or "more than one" in no_run.what:
-                raise
+        except AmbiguousError:
+            raise
+        except AgentevalError:
             raise AgentevalError(
                 f"there is no execution and no run {reference!r} in the history",
                 mend="`agenteval history` and `agenteval history --runs` list them",

@@ -10,7 +10,7 @@ import click
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.moments import Until
 from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
@@ -151,9 +151,11 @@ def _found(store: Store, execution: str | None, cause: str) -> tuple[Causes, Cau
         causes = look()
         try:
             signature = triage.signature_of([one.cause.signature for one in causes.groups], cause)
-        except AgentevalError as missing:
-            # One that is gone from the last execution is somewhere; several of that beginning are no reason to go on.
-            if place == len(looked) or "no cause" not in missing.what:
+        except AmbiguousError:
+            raise  # several of that beginning: no reason to go on
+        except AgentevalError:
+            # One that is gone from the last execution is somewhere.
+            if place == len(looked):
                 raise
             continue
         return causes, next(one for one in causes.groups if one.cause.signature == signature)

@@ -17,7 +17,7 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.liveness import is_alive
 from agenteval_tui.history.rows import Counts, ExecutionRow, RunFilter, RunRow
 from agenteval_tui.history.search import match_expression, run_conditions
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 _EXECUTION = (
     "SELECT id, uid, title, kind, source, status, started_ms, finished_ms, message, runs, passed, failed, errors,"
@@ -275,7 +275,7 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
         if len(rows) == 1:
             return int(rows[0][0])
         if rows:
-            raise AgentevalError(
+            raise AmbiguousError(
                 f"{ref!r} fits more than one {kind}: {', '.join(row[1] for row in rows)}",
                 mend="give more characters of the id",
             )

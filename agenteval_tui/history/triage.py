@@ -13,7 +13,7 @@ from agenteval_tui.history import taken_back
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -106,6 +106,10 @@ class Decide:
         )
 
 
+class UndecidedError(AgentevalError):
+    """There is no decision to take back."""
+
+
 @dataclass(slots=True)
 class Reopen:
     """A decision is taken back: the cause is open again."""
@@ -119,7 +123,7 @@ class Reopen:
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Delete it, and remember that. Raises AgentevalError when there is none."""
         if not connection.execute("DELETE FROM triage WHERE signature = ?", (clean(self.signature),)).rowcount:
-            raise AgentevalError(
+            raise UndecidedError(
                 f"nothing was decided about {cause_id(self.signature)}", mend="see agenteval triage without arguments"
             )
         taken_back.remember(connection, "triage", self.signature, now_ms())
@@ -153,7 +157,7 @@ def signature_of(known: Sequence[str], ref: str) -> str:
         return found[0]
     if found:
         names = ", ".join(cause_id(one) for one in found[:5])
-        raise AgentevalError(f"{ref} may be several causes: {names}", mend="give more of its digits")
+        raise AmbiguousError(f"{ref} may be several causes: {names}", mend="give more of its digits")
     raise AgentevalError(f"there is no cause {ref} here", mend="`agenteval causes` lists them with their names")
 
 

@@ -5,23 +5,28 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# (pattern on the parser's words, what is said, how to mend it)
+_NO_COLON = r"could not find expected ':'"
+_NO_QUOTE = r"found unexpected end of stream"
+_NO_BRACKET, _NO_BRACE = r"expected ',' or '\]'", r"expected ',' or '\}'"
+_WHERE_IT_OPENS = (_NO_COLON, _NO_QUOTE, _NO_BRACKET, _NO_BRACE)
+
+# PyYAML has no codes: its words are all that there is. (pattern on the parser's words, what is said, how to mend it)
 _SAYINGS: list[tuple[str, str, str]] = [
     (r"mapping values are not allowed", "a second colon on this line can't start a value",
      "put quotes around the text that holds the colon, or begin a new line"),
     (r"tab character|found character '\\t'", "a tab can't be used for indentation", "indent with spaces"),
-    (r"could not find expected ':'", "a key without a colon",
+    (_NO_COLON, "a key without a colon",
      "write `key: value`, or indent this line as part of the text above"),
     (r"found undefined tag handle", "an exclamation mark begins a YAML tag here", "put the text in quotes"),
     (r"expected alphabetic or numeric|did not find expected alphabetic",
      "a name must follow here: `*` and `&` begin aliases and anchors", "put the text in quotes"),
-    (r"found unexpected end of stream", "a quote is opened here and never closed", "close it"),
+    (_NO_QUOTE, "a quote is opened here and never closed", "close it"),
     (r"invalid Unicode character escape", "this escape is half a character (JSON writes emoji as two)",
      "write the character itself, or \\U with eight digits"),
     (r"found unknown escape character", "an unknown escape in a text with double quotes",
      "double the backslash, or use single quotes"),
-    (r"expected ',' or '\]'", "this list is not closed, or a comma is missing", "add `,` or `]`"),
-    (r"expected ',' or '\}'", "this object is not closed, or a comma is missing", "add `,` or `}`"),
+    (_NO_BRACKET, "this list is not closed, or a comma is missing", "add `,` or `]`"),
+    (_NO_BRACE, "this object is not closed, or a comma is missing", "add `,` or `}`"),
     (r"expected '-' indicator", "this line does not belong to the list above",
      "begin it with `- `, or indent it like the other lines of the item"),
     (r"expected key", "this line does not fit the indentation of the lines above",
@@ -55,17 +60,15 @@ def explain(error: Any, text: str) -> tuple[int, int, str, str]:
     opened = getattr(error, "context_mark", None)
     for pattern, message, fix in _SAYINGS:
         if re.search(pattern, problem):
-            if "never closed" in message or "not closed" in message:
-                start = _opening(error, opened, start, len(text))
-            if "key without a colon" in message and opened is not None:
-                start = min(opened.index, len(text))
+            if pattern in _WHERE_IT_OPENS:
+                start = _opening(opened, start, len(text))
             return start, _line_end(text, start), message, fix
     words = " ".join(part for part in (context, problem) if part)
     return start, _line_end(text, start), f"this is not YAML: {_plain(words)}", "compare with a sample suite"
 
 
-def _opening(error: Any, opened: Any, start: int, length: int) -> int:
-    """An unclosed quote or bracket is mended where it opens, not at the end of the file."""
+def _opening(opened: Any, start: int, length: int) -> int:
+    """An unclosed quote or bracket, and a key without a colon, is mended where it begins, not where that shows."""
     return min(opened.index, length) if opened is not None else start
 
 

@@ -44,6 +44,10 @@ class AgentevalError(Exception):
         return "\n".join([self.sentence, *self.remedies])
 
 
+class AmbiguousError(AgentevalError):
+    """What was named fits several things."""
+
+
 class InfrastructureError(AgentevalError):
     """An agent, a server or the machine did not do its part: exit code 3."""
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-from agenteval_tui.own_files import read_small
+from agenteval_tui.own_files import UnreadableError, read_small
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, EVERYWHERE, in_scope, key_word
 
@@ -40,7 +40,7 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
         text = read_small(path, "it")
     except AgentevalError as error:
         why = f"{error.what} ({error.mend})"
-        return {}, [why if "can't be read" in why else f"can't be read: {why}"]
+        return {}, [why if isinstance(error, UnreadableError) else f"can't be read: {why}"]
     if text is None:
         return {}, []
     import yaml

@@ -3,7 +3,8 @@ the interpreter may be another one (3.8 or later).
 
 Standard input: one JSON object a line, {"id", "do", "target": "module:name", ...}. What it answers, one JSON object a
 line on what was standard output: {"id", "event": {...}} as often as it likes, then {"id", "returned": ...} or
-{"id", "raised": "KeyError: 'x' (checks.py, line 3)"}. What functions print goes to standard error, as do tracebacks.
+{"id", "raised": "KeyError: 'x' (checks.py, line 3)", "kinds": [names of its classes]}. What functions print goes to
+standard error, as do tracebacks.
 
 do: "find"      the callable is there: its name
     "find agent"    the same, or an agent of a framework
@@ -113,7 +114,7 @@ def _raised(number: Any, error: Any) -> Any:
     if type(error).__name__ == "WrongTarget":
         _say(number, raised=str(error), wrong=True)
         return
-    _say(number, raised=_words(error))
+    _say(number, raised=_words(error), kinds=[one.__name__ for one in type(error).__mro__])
 
 
 def _find(target: Any) -> Any:

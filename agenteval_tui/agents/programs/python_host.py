@@ -25,11 +25,13 @@ class HostError(Exception):
 
 class RaisedError(Exception):
     """The function raised; the text is the exception's type, message and place. `wrong`: nothing was called that is a
-    function or an agent, or what it gave can't be read; the text says all."""
+    function or an agent, or what it gave can't be read; the text says all. `kinds`: the names of the exception's
+    classes."""
 
-    def __init__(self, said: str, wrong: bool = False) -> None:
+    def __init__(self, said: str, wrong: bool = False, kinds: Sequence[str] = ()) -> None:
         super().__init__(said)
         self.wrong = wrong
+        self.kinds = tuple(kinds)
 
 
 @dataclass(slots=True)
@@ -89,7 +91,9 @@ class PythonHost:
                 if "too_much" in answer:
                     raise HostError(f"gave more than {limit / 1e6:g} MB")
                 if "raised" in answer:
-                    raise RaisedError(str(answer["raised"]), bool(answer.get("wrong")))
+                    kinds = answer.get("kinds")
+                    known = kinds if isinstance(kinds, list) else ()
+                    raise RaisedError(str(answer["raised"]), bool(answer.get("wrong")), known)
                 yield answer
                 if "returned" in answer:
                     return

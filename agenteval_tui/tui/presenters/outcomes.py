@@ -63,8 +63,9 @@ def word(outcome: str) -> str:
 
 
 def word_of_run(status: str, why: str) -> str:
-    """How a run ended, for people. One that was brought in without a verdict was not left out: nothing judged it."""
-    return why if status == "skipped" and why.startswith("not graded") else word(status)
+    """How a run ended that has a transcript, for people. One that was brought in without a verdict was not left out:
+    nothing judged it, and `why` says so."""
+    return why if status == "skipped" and why else word(status)
 
 
 def mark(outcome: str) -> Cell:

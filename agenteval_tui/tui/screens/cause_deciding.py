@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -11,7 +12,6 @@ from textual.containers import Vertical
 
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.moments import moment_from
-from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.paragraphs import paragraph
@@ -156,13 +156,10 @@ def ask_to_reopen(screen: FrameScreen, row: CauseRow, then: Callable[[], None]) 
     signature, was = row.standing.decision.signature, row.standing.decision.decision
 
     def work() -> None:
-        from agenteval_tui.history.triage import reopen
+        from agenteval_tui.history.triage import UndecidedError, reopen
 
-        try:
+        with suppress(UndecidedError):  # somebody else took it back in the meantime
             reopen(store, signature)
-        except AgentevalError as error:
-            if "nothing was decided" not in error.what:
-                raise
 
     def done(_: None) -> None:
         app.say("It is open again." + (" Its quarantines stay." if was == "quarantine" else ""))

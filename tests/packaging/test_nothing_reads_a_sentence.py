@@ -1,0 +1,125 @@
+"""Nothing in the program reads a sentence: what is decided is decided by codes and fields (`grading.codes`).
+
+A sentence is what `.reason`, `.message`, `.what` and the like hold, and the text of an exception. Looking for words in
+one, cutting it up, or matching it with a pattern is an error here, in the one place that makes sentences as well.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import agenteval_tui
+
+PACKAGE = Path(agenteval_tui.__file__).parent
+
+ATTRIBUTES = {"reason", "message", "sentence", "words", "why", "what", "mend", "said", "title"}
+NAMES = {"reason", "message", "sentence", "said", "words", "why"}
+EXCEPTIONS = {"error", "problem", "wrong", "broken", "exc", "exception", "failure", "slow", "unknown", "cause"}
+CUTTING = {"split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix"}
+LOOKING = {"startswith", "endswith", "find", "rfind", "index", "rindex", "count"}
+MATCHING = {"search", "match", "fullmatch", "findall", "finditer", "split", "sub"}
+SAME = {"lower", "upper", "casefold", "strip", "lstrip", "rstrip"}
+
+ALLOWED = {
+    # Libraries that have no codes: their words are all that there is.
+    ("uxon/php_regex.py", "'missing )' in message"): "the regex package's error",
+    ("uxon/php_regex.py", "'unterminated character set' in message"): "the regex package's error",
+    ("uxon/php_regex.py", "key in message"): "the regex package's error",
+    ("suites/dataset_csv.py", "'field larger' in said"): "csv.Error",
+    ("suites/dataset_csv.py", "'unexpected end' in said"): "csv.Error",
+    ("suites/dataset_csv.py", "'expected after' in said"): "csv.Error",
+    ("history/opening.py", "'no such table' not in str(error)"): "SQLite's code for it is that of any error",
+    ("agents/reply.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
+    ("agents/http_errors.py", "sign in said"): "the operating system's words, of a name that was not found",
+    ("text/problems.py", "'\\n' in self.mend"): "a list of remedies, a line each",
+    # No sentences, but dicts and lists, or the agent's own answer.
+    ("exchange/exporting.py", "'tool_calls' in message"): "a message of a conversation",
+    ("runs/executors/dask.py", "'task' not in message"): "a message on a socket",
+    ("runs/client.py", "said.endswith(b'\\n')"): "bytes of a socket",
+    ("grading/config_errors.py", "text not in said"): "a list",
+    ("suites/templates.py", "at not in said"): "a set",
+    ("grading/mutate.py", "_DIGITS.sub(_other_number, said)"): "the answer that is made wrong on purpose",
+    ("analysis/variance.py", "'unknown' in said"): "a list",
+    ("tui/finding.py", "' ' not in words"): "what a person types",
+}
+"""(file, code) and why it may."""
+
+
+def _sentence(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in ATTRIBUTES
+    if isinstance(node, ast.Name):
+        return node.id in NAMES
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("str", "repr"):
+        return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id in EXCEPTIONS
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SAME:
+        return _sentence(node.func.value)
+    return False
+
+
+def _reads(node: ast.AST) -> bool:
+    if isinstance(node, ast.Compare):
+        left: ast.expr = node.left
+        for sign, right in zip(node.ops, node.comparators, strict=True):
+            if isinstance(sign, ast.In | ast.NotIn) and _sentence(right):
+                text = isinstance(left, ast.Constant) and isinstance(left.value, str)
+                if text or isinstance(left, ast.JoinedStr | ast.Name):
+                    return True
+            if isinstance(sign, ast.Eq | ast.NotEq):
+                for one, other in ((left, right), (right, left)):
+                    words = isinstance(other, ast.Constant) and isinstance(other.value, str) and " " in other.value
+                    if words and _sentence(one):
+                        return True
+            left = right
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        name, of = node.func.attr, node.func.value
+        if (name in LOOKING or (name in CUTTING and node.args)) and _sentence(of):
+            return True
+        return name in MATCHING and not isinstance(of, ast.Constant) and any(map(_sentence, node.args))
+    return False
+
+
+def _found(path: Path) -> Iterator[tuple[str, str]]:
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if _reads(node):
+            yield path.relative_to(PACKAGE).as_posix(), ast.unparse(node)
+
+
+def test_nothing_reads_a_sentence() -> None:
+    found = {one for path in sorted(PACKAGE.rglob("*.py")) for one in _found(path)}
+    assert found - ALLOWED.keys() == set(), "give it a code and fields, and decide by those"
+    assert ALLOWED.keys() - found == set(), "it is gone: take it out of ALLOWED"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "'was never called' in line.reason",
+        "f'{x} is' in message",
+        "word in result.reason",
+        "line.reason.split(' was ', 1)",
+        "metric.reason.removeprefix('waits for a person: ')",
+        "re.search('missing', one.reason)",
+        "_CALLED.search(line.reason)",
+        "why.startswith('not graded')",
+        "'nothing was decided' not in error.what",
+        "str(error).startswith('no such')",
+        "'certificate' in str(error).lower()",
+        "one.message == 'nothing extracted'",
+    ],
+)
+def test_reading_is_found(code: str) -> None:
+    assert any(map(_reads, ast.walk(ast.parse(code))))
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["' '.join(one.message.split())", "out.line(one.reason)", "line.code == Code.MISSING", "one.message or ''"],
+)
+def test_showing_is_none(code: str) -> None:
+    assert not any(map(_reads, ast.walk(ast.parse(code))))
