@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.text.display import displayable, displayable_map, one_line
+from agenteval_tui.text.display import displayable, displayable_map, one_line, stand_in
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=200)
 # What hurts is rare in random text, so half of it is made of it.
@@ -70,6 +71,67 @@ def test_the_stand_ins_are_visible() -> None:
     assert displayable("⚠\ufe0f ok\r\nnext") == "⚠ ok\nnext"
     assert displayable("del\x7f c1\x9b") == "del␡ c1\ufffd"
     assert displayable("\ud800") == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    "char",
+    [
+        "\u034f", "\u17b4", "\u17b5", "\u180b", "\u180c", "\u180d", "\u180e", "\u180f", "\u2065", "\ufff0",
+        "\ufff8", "\u115f", "\u1160", "\u3164", "\uffa0", "\u200b", "\u200c", "\u200d", "\u2060", "\u2064", "\u061c",
+        "\ufeff", "\ufe00", "\ufe0d", "\U000e0001", "\U000e0041", "\U000e007f", "\U000e0100", "\U000e01ef",
+        "\U000e0fff",
+        "\U0001d173", "\U0001bca0", "\U000f0000", "\U0010fffd", "\u0378", "\ufdd0", "\U0001fffe", "\u206f", "\xad",
+        "\u2028", "\u0600", "\u08e2", "\U000110bd", "\U00013430", "\ud800", "\x85", "\x9b", "\u1680",
+    ],
+)  # fmt: skip
+def test_what_is_hidden_has_a_stand_in(char: str) -> None:
+    shown = displayable(f"a{char}b")
+    assert char not in shown
+    assert len(shown) == 3
+    assert len(displayable(f"a{char * 2000}b")) == 2002
+
+
+def test_hidden_is_decided_by_unicode_property() -> None:
+    """Of all code points: the table was made from these properties, perhaps by an older Unicode."""
+    import regex
+
+    hidden = regex.compile(
+        r"[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]"
+    )
+    for code in range(0x110000):
+        char = chr(code)
+        if char not in "\n\t" and hidden.match(char) is not None:
+            assert stand_in(char) != char, hex(code)
+            assert len(stand_in(char)) <= 1
+
+
+@pytest.mark.parametrize(
+    "flood",
+    ["\u0301", "\u0300\u0323", "\u0e31", "\u0e48\u0e31", "\u20dd", "\u0903", "\u093e\u0903", "\u0f90", "\u05b0\u05c1",
+     "\u0301\ufe0f", "\u0e31\ufe0e", "\u1dc0", "\ua9bc", "\u302a", "\U0001e8d0", "\U0001d165"],
+)  # fmt: skip
+def test_a_flood_of_marks_is_cut(flood: str) -> None:
+    for start in ("a", "", "\n", " "):
+        shown = displayable(start + flood * 1967 + "b")
+        marks = sum(unicodedata.category(char).startswith("M") for char in shown)
+        assert marks <= 4, flood
+        assert displayable(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Tiếng Việt", unicodedata.normalize("NFD", "Tiếng Việt"), "हिन्दी", "नि\u093c", "ภาษาไทยที่นี่", "עִבְרִית", "العَرَبِيَّة",
+     "தமிழ்", "မြန်မာ", "ខ្មែរ", "བོད་ཡིག", "🙂", "日本語　です", "10\xa0km"],
+)  # fmt: skip
+def test_scripts_stay_readable(text: str) -> None:
+    assert displayable(text) == text
+
+
+def test_joiners_and_selectors_are_seen() -> None:
+    """A zero-width character never reaches the terminal: not in an emoji, and not in a word."""
+    assert displayable("👩\u200d💻") == "👩·💻"
+    assert displayable("می\u200cخواهم") == "می·خواهم"
+    assert displayable("a\ufe0f\u0301") == "a\u0301"
 
 
 def test_ordinary_text_is_returned_as_it_is() -> None:
