@@ -1,4 +1,5 @@
-"""Where things are: bundled files, the user's configuration, the run history.
+"""Where things are: bundled files, the user's configuration, the run history, and this program itself for another
+process of it.
 
 Nothing here reads or creates a file; callers decide that.
 """
@@ -6,6 +7,8 @@ Nothing here reads or creates a file; callers decide that.
 from __future__ import annotations
 
 import os
+import site
+import sys
 from pathlib import Path
 
 APP = "agenteval"
@@ -41,6 +44,16 @@ def data_dir() -> Path:
     return user_data_path(APP)
 
 
+def cache_dir() -> Path:
+    """The user's folder for what can be made again (`AGENTEVAL_CACHE_DIR` overrides it)."""
+    override = os.environ.get("AGENTEVAL_CACHE_DIR")
+    if override:
+        return Path(override)
+    from platformdirs import user_cache_path
+
+    return user_cache_path(APP)
+
+
 def runtime_dir() -> Path:
     """Where sockets of live executions are (`AGENTEVAL_RUNTIME_DIR` overrides it). A short path: sockets need one.
 
@@ -59,3 +72,28 @@ def history_file(given: str | os.PathLike[str] | None = None) -> Path:
         return Path(given)
     override = os.environ.get("AGENTEVAL_DB")
     return Path(override) if override else data_dir() / "history.db"
+
+
+def own_command(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module of this package in a process of its own.
+
+    With `-P`: nothing is imported from the folder in which the user is, nor from one that a script lies in.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def own_environment() -> dict[str, str]:
+    """The environment of such a process: ours, and where this package is, for a checkout that is not installed.
+
+    Entries of PYTHONPATH that are relative or empty mean the folder in which the user is: they are left out.
+    """
+    environment = dict(os.environ)
+    root = str(Path(__file__).resolve().parents[1])
+    entries = [one for one in environment.get("PYTHONPATH", "").split(os.pathsep) if Path(one).is_absolute()]
+    if root not in site.getsitepackages() and root not in entries:
+        entries.insert(0, root)
+    if entries:
+        environment["PYTHONPATH"] = os.pathsep.join(entries)
+    else:
+        environment.pop("PYTHONPATH", None)
+    return environment

@@ -79,6 +79,7 @@ def isolated_places(tmp_path: Path, short_folder: str, monkeypatch: pytest.Monke
     """Temporary folders for configuration, data and sockets; no colours, keys or builder of the environment."""
     monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("AGENTEVAL_CACHE_DIR", str(tmp_path / "cache"))
     # Made by whoever needs it, like the two above: not below pytest's long folder names.
     sockets = Path(short_folder, str(next(NUMBERS)))
     monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(sockets))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-import sys
 from ipaddress import ip_address
 from pathlib import Path
 
 import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.places import own_command, own_environment
 from agenteval_tui.text.problems import AgentevalError
 
 PORT = 8777
@@ -56,7 +57,10 @@ def command(invocation: Invocation, paths: tuple[Path, ...], host: str, port: in
 
 def app_command(paths: tuple[Path, ...], db: Path | None) -> str:
     """The command of an app, for a shell: the paths that were given, and nothing that a shell would act on."""
-    words = [sys.executable, "-m", "agenteval_tui", *(["--db", str(db.absolute())] if db else [])]
+    words = own_command("agenteval_tui", *(["--db", str(db.absolute())] if db else []))
+    path = own_environment().get("PYTHONPATH", "")
+    if path != os.environ.get("PYTHONPATH", ""):
+        words = ["env", f"PYTHONPATH={path}", *words] if path else ["env", "-u", "PYTHONPATH", *words]
     # The shell goes away: the app ends with the server.
     return "exec " + shlex.join([*words, *(str(path.absolute()) for path in paths)])
 

@@ -7,15 +7,13 @@ import contextlib
 import json
 import os
 import select
-import site
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from agenteval_tui.places import config_dir, data_dir, history_file, runtime_dir
+from agenteval_tui.places import config_dir, data_dir, history_file, own_command, own_environment, runtime_dir
 from agenteval_tui.runs.events import Command, Event, decode_event, encode
 from agenteval_tui.runs.live import ExecutionRequest, Live, live_dir, read_card, understood
 from agenteval_tui.runs.plan import PlanOptions
@@ -52,13 +50,13 @@ def start(request: ExecutionRequest) -> Live:
             descriptor = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(descriptor, "wb") as log:
                 child = subprocess.Popen(  # noqa: S603 - our own program
-                    [sys.executable, "-P", "-m", "agenteval_tui.runs.process", "--ready", str(writing)],
+                    own_command("agenteval_tui.runs.process", "--ready", str(writing)),
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
                     pass_fds=(writing,),
                     start_new_session=True,
-                    env=_environment(),
+                    env=own_environment(),
                 )
         except OSError as error:
             raise InfrastructureError(
@@ -198,16 +196,6 @@ def _understand(said: bytes, log_file: Path) -> Live:
         tail = []
     reason = f": {tail[0]}" if tail else ""
     raise InfrastructureError(f"the execution's process did not start{reason}", where=str(log_file))
-
-
-def _environment() -> dict[str, str]:
-    """Ours, and where this package is, for a checkout that is not installed."""
-    environment = dict(os.environ)
-    root = str(Path(__file__).resolve().parents[2])
-    if root not in site.getsitepackages():
-        before = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = f"{root}{os.pathsep}{before}" if before else root
-    return environment
 
 
 def _log_file() -> Path:
