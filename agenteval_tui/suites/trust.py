@@ -1,7 +1,8 @@
 """Which folders the user trusted to run programs: by their path, and by what stands in them.
 
-A folder is trusted with the content that it had. When a file that could run (or says what runs) is changed, added or
-removed, for example by `git pull`, it must be trusted again.
+A folder is trusted with the content that it had: every file counts, hidden and linked ones, data and bytecode too, and
+so does every file that a command of it names, wherever that lies. When one is changed, added or removed, for example by
+`git pull`, the folder must be trusted again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,30 +23,20 @@ from agenteval_tui import places
 from agenteval_tui.own_files import read_small
 from agenteval_tui.text.problems import AgentevalError
 
-MAX_FILES = 20_000  # (and folders) that are looked at: what is more than that can't be remembered
-MAX_BYTES = 200_000_000  # that are hashed
+MAX_FILES = 50_000  # (and folders) that are looked at: what is more than that can't be remembered
+MAX_BYTES = 1_000_000_000  # that are hashed
 MAX_FOLDERS = 500
 MAX_LIST = 64 << 20  # bytes of the list of them, which names all their files
+_VERSION = 2
 _DIGITS = 32  # of a SHA-256
-
-# What is read as data, and made or changed all the time. Any other file counts: of an unknown ending too, a program
-# may be started with it. What may be executed by its mode counts whatever its ending is.
-_DATA = frozenset(
-    (
-        ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".txt", ".md", ".rst", ".log", ".out", ".html", ".htm", ".css",
-        ".xml", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".docx", ".xlsx", ".pptx", ".odt",
-        ".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal", ".parquet", ".arrow", ".npy", ".npz",
-        ".onnx", ".safetensors", ".eval", ".gz", ".zip", ".bak", ".tmp", ".swp", ".orig", ".woff2", ".mp3", ".mp4",
-    )
-)  # fmt: skip
-# Of those endings, and yet they say what runs.
-_NAMES = frozenset(
-    (
-        "package.json", "package-lock.json", "composer.json", "deno.json", "tsconfig.json", "mcp.json",
-        "requirements.txt", "constraints.txt",
-    )
-)  # fmt: skip
-_CACHES = frozenset(("__pycache__",))  # made from what is looked at, and changing all the time
+_CHUNK = 1 << 20
+_TRIES = 3  # of a file that changes while it is read
+# What git itself writes with each command, and never takes from another repository. The rest of .git counts (hooks,
+# config): it says what git runs.
+_BOOKKEEPING = frozenset(("objects", "refs", "logs"))
+_BOOKKEEPING_FILES = frozenset(
+    ("index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_HEAD", "packed-refs", "gc.log")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +64,30 @@ class Trust:
         made._read()
         return made
 
-    def is_trusted(self, folder: Path) -> bool:
+    def is_trusted(self, folder: Path, files: Iterable[Path] = ()) -> bool:
         """Whether this folder was trusted with exactly what is in it now. It is read whole for that."""
-        return not self.why_not(folder)
+        return not self.why_not(folder, files)
 
-    def why_not(self, folder: Path) -> str:
-        """Why this folder is not trusted, in one sentence; "" when it is."""
+    def why_not(self, folder: Path, files: Iterable[Path] = ()) -> str:
+        """Why this folder is not trusted, in one sentence; "" when it is. `files`: those that its commands name."""
         place = _absolute(folder)
         known = self._known.get(place)
         if known is None:
             return self.problem or "this folder was never trusted"
+        outside = [Path(name) for name in known.files if name.startswith("/")]
         try:
-            now = contents(Path(place))
+            now = contents(Path(place), (*outside, *files))
         except AgentevalError as error:
             return str(error)
         return _difference(known, now)
 
-    def trust(self, folder: Path) -> Trusted:
-        """Remember this folder with what is in it now. Raises `AgentevalError` when it is too big to be remembered,
-        or it can't be written down.
+    def trust(self, folder: Path, files: Iterable[Path] = ()) -> Trusted:
+        """Remember this folder with what is in it now, and the `files` that its commands name elsewhere.
+
+        Raises `AgentevalError` when it is too big to be remembered, or it can't be written down.
         """
         place = _absolute(folder)
-        made = Trusted(place, datetime.now(UTC).isoformat(timespec="seconds"), contents(Path(place)))
+        made = Trusted(place, datetime.now(UTC).isoformat(timespec="seconds"), contents(Path(place), files))
         with self._changing():
             self._known[place] = made
             while len(self._known) > MAX_FOLDERS:
@@ -125,8 +118,7 @@ class Trust:
             name = file.relative_to(folder).as_posix()
             if known.files.get(name) != before[:_DIGITS] or not file.is_file():
                 continue
-            with file.open("rb") as stream:
-                now = hashlib.file_digest(stream, "sha256").hexdigest()[:_DIGITS]
+            now = _digest(folder, file, name, MAX_BYTES)[0]
             with self._changing():
                 again = self._known.get(known.folder)
                 if again is not None and again.files.get(name) == before[:_DIGITS]:
@@ -142,7 +134,10 @@ class Trust:
             text = read_small(self.path, "it", MAX_LIST)
             if text is None:
                 return
-            self._known = {one.folder: one for one in map(_from_json, json.loads(text)["folders"])}
+            data = json.loads(text)
+            # The first version remembered programs only: what it knew is not enough, and is asked about again.
+            if data["version"] != 1:
+                self._known = {one.folder: one for one in map(_from_json, data["folders"])}
         except AgentevalError as error:
             self.problem = f"the list of trusted folders can't be read ({self.path}: {error.what}): none is trusted"
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -172,7 +167,9 @@ class Trust:
 
     def _write(self) -> None:
         folders = [{"folder": one.folder, "when": one.when, "files": one.files} for one in self.listed()]
-        data = json.dumps({"version": 1, "folders": folders}, indent=1, sort_keys=True).encode("utf-8", "surrogatepass")
+        data = json.dumps({"version": _VERSION, "folders": folders}, indent=1, sort_keys=True).encode(
+            "utf-8", "surrogatepass"
+        )
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -185,61 +182,88 @@ class Trust:
             temporary.unlink(missing_ok=True)
 
 
-def contents(folder: Path) -> dict[str, str]:
-    """The hash of each file below `folder` that could run or says what runs, by its path with "/".
+def contents(folder: Path, files: Iterable[Path] = ()) -> dict[str, str]:
+    """The hash of each file below `folder`, by its path with "/"; and of each of `files` that lies elsewhere, by its
+    absolute path.
 
-    Hidden folders and caches are skipped. A link counts by where it points, and by its content if that is a file in
-    the folder; links to folders are not followed. Raises `AgentevalError` when there is more than can be remembered,
-    or something can't be read.
+    Hidden folders, caches and linked folders are gone through too (each folder once, so that links in a circle end). A
+    link counts by where it points and by what is there. Pipes, sockets and devices count by their kind and are not
+    read. Raises `AgentevalError` when there is more than can be remembered, or something can't be read.
     """
     found: dict[str, str] = {}
-    looked, size = 0, 0
-    for path, entry in _walk(folder):
-        looked += 1
-        if looked > MAX_FILES:
+    size = 0
+    for name, path in _walk(folder):
+        if len(found) >= MAX_FILES:
             raise _too_big(folder, f"more than {MAX_FILES:,} files")
-        name = path.relative_to(folder).as_posix()
-        try:
-            link = path.readlink() if entry.is_symlink() else None
-            if link is not None and not path.resolve().is_relative_to(folder):
-                found[name] = _hash(b"link " + os.fsencode(link))
-                continue
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):
-                if link is not None:
-                    found[name] = _hash(b"link " + os.fsencode(link))
-                continue
-            if not _counts(path.name, status.st_mode):
-                continue
-            size += status.st_size
-            if size > MAX_BYTES:
-                raise _too_big(folder, f"more than {MAX_BYTES / 1e6:,.0f} MB that could run")
-            with path.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256")
-            if link is not None:
-                digest.update(b"link " + os.fsencode(link))
-            found[name] = digest.hexdigest()[:_DIGITS]
-        except FileNotFoundError:
-            if entry.is_symlink():
-                found[name] = "a link to nowhere"
-        except (OSError, RuntimeError) as error:
-            raise AgentevalError(
-                f"this folder can't be trusted: {name} can't be read ({getattr(error, 'strerror', None) or error})",
-                where=str(folder),
-                mend="check its permissions, or run with --trust",
-            ) from None
+        digest, bytes_read = _digest(folder, path, name, MAX_BYTES - size)
+        found[name] = digest
+        size += bytes_read
+    for file in files:
+        real = Path(_absolute(file))
+        if real.is_relative_to(folder) and _plain(real.relative_to(folder).as_posix()) in found:
+            continue
+        digest, bytes_read = _digest(folder, real, str(real), MAX_BYTES - size)
+        found[_plain(str(real))] = digest
+        size += bytes_read
     return found
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
-    """Every file (and link) below the folder, folder by folder, in the order of their names."""
-    waiting, seen = [folder], 0
+def _digest(folder: Path, path: Path, name: str, room: int) -> tuple[str, int]:
+    """The hash of a file and how many bytes were read for it; a file that changes meanwhile is read again."""
+    try:
+        link = b""
+        if path.is_symlink():
+            link = b"link " + os.fsencode(path.readlink())
+        for _ in range(_TRIES):
+            try:
+                before = path.stat()
+            except FileNotFoundError:
+                return _hash(link + b" to nowhere"), 0
+            if not stat.S_ISREG(before.st_mode):
+                return _hash(link + f"kind {stat.S_IFMT(before.st_mode):o}".encode()), 0
+            if before.st_size > room:
+                raise _too_big(folder, f"more than {MAX_BYTES / 1e6:,.0f} MB")
+            # Should it have become a pipe meanwhile, opening it must not wait.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "rb") as stream:
+                digest, left = hashlib.sha256(), before.st_size + 1
+                while left > 0 and (data := stream.read(min(left, _CHUNK))):
+                    digest.update(data)
+                    left -= len(data)
+                after = os.fstat(stream.fileno())
+            if _state(before) == _state(after):
+                digest.update(link + (b" executable" if before.st_mode & 0o111 else b""))
+                return digest.hexdigest()[:_DIGITS], before.st_size
+        raise AgentevalError(
+            f"this folder can't be trusted: {name} changes while it is read",
+            where=str(folder),
+            mend="wait until whatever writes it has ended, or run with --trust",
+        )
+    except (OSError, RuntimeError) as error:
+        raise AgentevalError(
+            f"this folder can't be trusted: {name} can't be read ({getattr(error, 'strerror', None) or error})",
+            where=str(folder),
+            mend="check its permissions, or run with --trust",
+        ) from None
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Every file (and link) below the folder with its name, folder by folder, in the order of their names."""
+    waiting: list[tuple[str, Path]] = [("", folder)]
+    seen: set[tuple[int, int]] = set()
     while waiting:
-        here = waiting.pop()
-        seen += 1
-        if seen > MAX_FILES:
+        prefix, here = waiting.pop()
+        if len(seen) > MAX_FILES:
             raise _too_big(folder, f"more than {MAX_FILES:,} folders")
         try:
+            status = here.stat()
+            if (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
             with os.scandir(here) as scan:
                 entries = sorted(scan, key=lambda one: one.name)
         except OSError as error:
@@ -248,17 +272,25 @@ def _walk(folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
                 where=str(folder),
                 mend="check its permissions, or run with --trust",
             ) from None
+        git = here.name == ".git" or prefix.endswith(".git/")
         for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                if not entry.name.startswith(".") and entry.name.lower() not in _CACHES:
-                    waiting.append(Path(entry.path))
-            else:
-                yield Path(entry.path), entry
+            name, path = prefix + _plain(entry.name), Path(entry.path)
+            try:
+                is_folder = entry.is_dir()
+            except OSError:  # links in a circle
+                is_folder = False
+            if is_folder:
+                if entry.is_symlink():
+                    yield name, path
+                if not (git and entry.name in _BOOKKEEPING):
+                    waiting.append((f"{name}/", path))
+            elif not (git and entry.name in _BOOKKEEPING_FILES and not entry.is_symlink()):
+                yield name, path
 
 
-def _counts(name: str, mode: int) -> bool:
-    lower = name.lower()
-    return bool(mode & 0o111) or lower in _NAMES or Path(lower).suffix not in _DATA
+def _plain(name: str) -> str:
+    """A name as text that JSON takes: bytes that are no UTF-8 are escaped."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _hash(data: bytes) -> str:

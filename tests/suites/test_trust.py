@@ -31,8 +31,6 @@ def test_trusted_until_something_that_runs_changes(folder: Path) -> None:
     assert Trust.load().why_not(folder) == "this folder was never trusted"
     Trust.load().trust(folder)
     assert Trust.load().is_trusted(folder)
-    (folder / "rows.csv").write_text("a\n2\n")
-    assert Trust.load().is_trusted(folder), "data does not run"
     (folder / "sub" / "agent.py").write_text("print(2)\n")
     assert Trust.load().why_not(folder) == "this folder has changed since it was trusted: changed: sub/agent.py"
     (folder / "sub" / "agent.py").unlink()
@@ -43,26 +41,69 @@ def test_trusted_until_something_that_runs_changes(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "counts"),
+    "name",
     [
-        ("tools.yaml", True), ("x.suite.yaml", True), ("run.sh", True), ("Makefile", True), ("package.json", True),
-        ("requirements.txt", True), ("sub/deep.mjs", True), ("lib.so", True), (".env", True), ("program", True),
-        ("x.unheard", True), ("rows.jsonl", False), ("notes.md", False), ("report.html", False),
-        (".git/hooks", False), ("__pycache__/x.pyc", False),
+        "tools.yaml", "x.suite.yaml", "run.sh", "Makefile", "package.json", "conf.json", "agent.txt", "app.zip",
+        "requirements.txt", "sub/deep.mjs", "lib.so", ".env", "program", "x.unheard", "rows.jsonl", "notes.md",
+        ".git/hooks/pre-commit", ".git/config", "__pycache__/x.pyc", "agent.pyc", ".venv/bin/python", ".hidden/x.py",
+        "node_modules/a/index.js", ".vscode/tasks.json", "data.pickle", "model.onnx", "x.tar.gz", "site-packages/a.pth",
     ],
 )  # fmt: skip
-def test_what_counts(folder: Path, name: str, counts: bool) -> None:
-    Trust.load().trust(folder)
+def test_every_file_counts(folder: Path, name: str) -> None:
     path = folder / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Trust.load().trust(folder)
     path.write_text("x")
-    assert Trust.load().is_trusted(folder) is not counts
+    assert f"new: {name}" in Trust.load().why_not(folder)
+    Trust.load().trust(folder)
+    before = path.stat()
+    path.write_text("y")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert f"changed: {name}" in Trust.load().why_not(folder)
+    path.unlink()
+    assert f"gone: {name}" in Trust.load().why_not(folder)
 
 
-def test_data_that_may_be_executed_counts(folder: Path) -> None:
+def test_what_git_writes_with_each_command_does_not_count(folder: Path) -> None:
+    (folder / ".git" / "objects" / "ab").mkdir(parents=True)
+    Trust.load().trust(folder)
+    (folder / ".git" / "index").write_text("x")
+    (folder / ".git" / "objects" / "ab" / "cd").write_text("x")
+    assert Trust.load().is_trusted(folder)
+    (folder / ".git" / "index").unlink()
+    (folder / ".git" / "index").symlink_to("/etc/hostname")
+    assert "new: .git/index" in Trust.load().why_not(folder)
+
+
+def test_what_may_be_executed_by_its_mode_counts(folder: Path) -> None:
     Trust.load().trust(folder)
     (folder / "rows.csv").chmod(0o755)
-    assert "new: rows.csv" in Trust.load().why_not(folder)
+    assert "changed: rows.csv" in Trust.load().why_not(folder)
+
+
+def test_files_that_commands_name_elsewhere_count(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "agent.sh"
+    outside.write_text("true")
+    assert Trust.load().trust(folder, [outside]).files[str(outside)]
+    assert Trust.load().is_trusted(folder)
+    outside.write_text("false")
+    assert f"changed: {outside}" in Trust.load().why_not(folder)
+    outside.write_text("true")
+    other = tmp_path / "other.sh"
+    other.write_text("true")
+    assert f"new: {other}" in Trust.load().why_not(folder, [outside, other])
+    outside.unlink()
+    assert f"changed: {outside}" in Trust.load().why_not(folder)
+
+
+def test_what_is_no_file_is_never_read(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "null").symlink_to("/dev/zero")
+    Trust.load().trust(folder)
+    assert Trust.load().is_trusted(folder)
+    (folder / "pipe").unlink()
+    (folder / "pipe").write_text("now a file")
+    assert "changed: pipe" in Trust.load().why_not(folder)
 
 
 def test_links(folder: Path, tmp_path: Path) -> None:
@@ -78,7 +119,12 @@ def test_links(folder: Path, tmp_path: Path) -> None:
     (folder / "loop.py").unlink()
     Trust.load().trust(folder)
     assert Trust.load().is_trusted(folder)
-    (tmp_path / "elsewhere" / "x.py").write_text("not followed")
+    (tmp_path / "elsewhere" / "x.py").write_text("print(1)")
+    assert "new: out/x.py" in Trust.load().why_not(folder)
+    (tmp_path / "elsewhere" / "x.py").unlink()
+    (tmp_path / "outside.py").write_text("print(2)\n")
+    assert "changed: link.py" in Trust.load().why_not(folder)
+    (tmp_path / "outside.py").write_text("print(1)\n")
     assert Trust.load().is_trusted(folder)
     (folder / "link.py").unlink()
     (folder / "link.py").symlink_to("sub/agent.py")
@@ -158,7 +204,7 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda one: Trust.load().trust(one), folders))
     assert [one.folder for one in Trust.load().listed()] == sorted(map(str, folders))
-    assert json.loads((places.data_dir() / "trust.json").read_text())["version"] == 1
+    assert json.loads((places.data_dir() / "trust.json").read_text())["version"] == 2
 
 
 def test_a_place_that_can_not_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
