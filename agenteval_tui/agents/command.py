@@ -90,7 +90,7 @@ class CommandAgent:
 
     async def _start(self, options: CommandOptions) -> Program:
         argv = argv_of(options.command, options.shell)
-        return await start(argv, cwd=self._folder(options), env=self._env(options))
+        return await start(argv, cwd=self._folder(options), env=self._env(options), permission=self._setup.permission)
 
     def _folder(self, options: CommandOptions) -> Path:
         return folder_of(options.cwd, self._setup.base_dir, self._setup.trusted)

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
 
@@ -57,8 +58,8 @@ class AgentSetup:
 
     `name` is what the user calls the agent; `config` its options, `kind` among them; relative paths in it are meant
     from `base_dir`; keys are looked up by name in `env`. `transcripts` reads the history (`replay` needs it for
-    `execution:`); None: there is no history. `trusted`: the user trusts the folder, so files outside of it may be read.
-    Whether programs may run at all is asked before any agent is made (`runs`).
+    `execution:`); None: there is no history. `permission` is what the trust check gave:
+    programs are started with it, and no agent is made that it does not cover.
     """
 
     name: str
@@ -66,7 +67,12 @@ class AgentSetup:
     base_dir: Path
     env: Mapping[str, str] = field(default_factory=dict)
     transcripts: TranscriptSource | None = None
-    trusted: bool = False
+    permission: Permission = NOTHING
+
+    @property
+    def trusted(self) -> bool:
+        """Whether files and folders outside of `base_dir` may be used."""
+        return self.permission.trusted
 
 
 # Events. What an agent yields while it works; the recorder (`record.py`) makes a transcript of them.

@@ -140,7 +140,7 @@ class ModelAgent(ABC, Generic[Options]):
             request.context,
             setup.base_dir,
             env=setup.env,
-            trusted=setup.trusted,
+            permission=setup.permission,
             host=self._host,
             run=request.run,
             turn=request.turn,

@@ -108,7 +108,9 @@ class PythonAgent:
             await host.end()
         folder = self._setup.base_dir.resolve()
         path = self._places(options)
-        return await start_host(folder, self._env(options), interpreter=options.python, path=path)
+        return await start_host(
+            folder, self._env(options), permission=self._setup.permission, interpreter=options.python, path=path
+        )
 
     def _places(self, options: PythonOptions) -> list[Any]:
         return [folder_of(one, self._setup.base_dir, self._setup.trusted) for one in options.path]

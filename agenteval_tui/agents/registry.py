@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.suites.environment import expand
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -55,19 +57,21 @@ def make_agent(
     *,
     base_dir: Path,
     env: Mapping[str, str],
+    permission: Permission = NOTHING,
     transcripts: TranscriptSource | None = None,
-    trusted: bool = False,
 ) -> Agent:
     """The agent that `config` describes; `name` is what the user calls it. Nothing is connected yet.
 
-    `config` holds `kind` and the kind's options, with `${VAR}` already expanded. Relative paths in it are meant from
-    `base_dir`; keys are looked up by their name in `env`. `transcripts` serves `replay` agents with `execution:`.
-    `trusted`: the user trusts the folder, so files outside of it may be used.
-    Raises `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
+    `config` holds `kind` and the kind's options as they are written: `${VAR}` is expanded from `env` here, after the
+    permission was looked at. Relative paths in it are meant from `base_dir`; keys are looked up by their name in `env`.
+    `transcripts` serves `replay` agents with `execution:`. Raises `NotTrustedError` where `permission` (from the trust
+    check) does not cover the agent, `AgentevalError` when the kind or an option is wrong, or a plug-in can't be loaded.
     """
     from agenteval_tui.agents.interface import Agent, AgentSetup
 
-    agent = _class_of(name, config)(AgentSetup(name, config, base_dir, env, transcripts, trusted))
+    permission.require_agent(config, base_dir, env)
+    full = expand(dict(config), env)
+    agent = _class_of(name, full)(AgentSetup(name, full, base_dir, env, transcripts, permission))
     if not isinstance(agent, Agent):
         raise AgentevalError(
             f"kind {config['kind']!r} gives a {type(agent).__name__} that is no agent",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agenteval_tui.agents.interface import ToolSpec
+from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.programs.declared import program_words
 from agenteval_tui.agents.programs.options import argv_of, folder_of
 from agenteval_tui.agents.shop.tools import ToolOutcome
@@ -152,7 +153,7 @@ def make_toolbox(
     base_dir: Path,
     *,
     env: Mapping[str, str] | None = None,
-    trusted: bool = False,
+    permission: Permission = NOTHING,
     host: ToolHost | None = None,
     run: str = "",
     turn: int = 1,
@@ -160,12 +161,13 @@ def make_toolbox(
     """The tools of an agent's configuration, with those of the test's context (`sample_tools`) in their place or added.
 
     `tools` is a list, the name of a file with one, or "builtin:demo-shop": the bundled shop's own tools. Programs get
-    `env`, from which `${VAR}` in a file of tools is expanded too. `trusted`: files and folders outside of `base_dir`
-    may be used. `host` keeps the MCP servers that runs share; without one each run has its own. It also keeps the shop
-    of `run` from one `turn` to the next, until `host.release(run)`. Nothing is started before the toolbox is entered.
+    `env`, from which `${VAR}` in a file of tools is expanded too. `permission` (from the trust check)
+    starts what must run; with trust, files and folders outside of `base_dir` may be used. `host` keeps the MCP servers
+    that runs share; without one each run has its own. It also keeps the shop of `run` from one `turn` to the next,
+    until `host.release(run)`. Nothing is started before the toolbox is entered.
     Raises `AgentevalError` when a tool is written wrongly.
     """
-    making = _Making(base_dir.resolve(), dict(env or {}), trusted, host)
+    making = _Making(base_dir.resolve(), dict(env or {}), permission, host)
     if tools == DEMO_SHOP:
         from agenteval_tui.agents.tools_shop import OwnShop, Shop
 
@@ -174,7 +176,7 @@ def make_toolbox(
         made: dict[str, Tool] = {tool.spec.name: tool for tool in shop.tools}
         box = Toolbox(made, [] if lasting else [OwnShop(shop)])
     else:
-        for raw in load_tools(tools, base_dir, trusted=trusted):
+        for raw in load_tools(tools, base_dir, trusted=permission.trusted):
             making.add(raw, from_file=isinstance(tools, str))
         box = Toolbox(making.tools, making.sources)
     box.replacing = {tool.spec.name: tool for tool in _sample_tools(context.get("sample_tools"))}
@@ -184,12 +186,13 @@ def make_toolbox(
 class _Making:
     """Tools on their way from a list to a box."""
 
-    def __init__(self, folder: Path, env: Mapping[str, str], trusted: bool, host: ToolHost | None) -> None:
+    def __init__(self, folder: Path, env: Mapping[str, str], permission: Permission, host: ToolHost | None) -> None:
         self.tools: dict[str, Tool] = {}
         self.sources: list[Source] = []
         self._folder = folder
         self._env = env
-        self._trusted = trusted
+        self._permission = permission
+        self._trusted = permission.trusted
         self._host = host
         self._python: dict[tuple[Any, ...], Any] = {}
 
@@ -211,7 +214,9 @@ class _Making:
             argv = tuple(argv_of(entry.command, entry.shell))
             folder = folder_of(entry.cwd, self._folder, self._trusted)
             spec = ToolSpec(entry.name, entry.said, parameters)
-            self.sources.append(CommandTool(spec, argv, folder, {**self._env, **entry.env}, entry.timeout))
+            self.sources.append(
+                CommandTool(spec, argv, folder, {**self._env, **entry.env}, entry.timeout, self._permission)
+            )
         else:
             self._add_function(entry)
 
@@ -219,7 +224,7 @@ class _Making:
         key = (entry.interpreter, tuple(entry.path))
         if key not in self._python:
             path = [folder_of(one, self._folder, self._trusted) for one in entry.path]
-            found = PythonTools(self._folder, self._env, interpreter=entry.interpreter, path=path)
+            found = PythonTools(self._folder, self._env, self._permission, interpreter=entry.interpreter, path=path)
             self._python[key] = found
             self.sources.append(found)
         self._python[key].entries.append(entry)
@@ -229,7 +234,7 @@ class _Making:
         name = entry.name or (str(options.url) if options.command is None else program_words(options.command))
         check_installed(f"the MCP server {name}")
         folder = folder_of(options.cwd, self._folder, self._trusted)
-        make = lambda: McpServer(name, options, folder, self._env)  # noqa: E731 - one for each run
+        make = lambda: McpServer(name, options, folder, self._env, self._permission)  # noqa: E731 - one for each run
         self.sources.append(McpTools(make, options, entry.timeout, self._host))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.interface import ToolSpec
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.programs.process import find_program, start
 from agenteval_tui.agents.programs.words import how_it_ended, last_words, without_secrets
 from agenteval_tui.agents.shop.tools import ToolOutcome
@@ -28,6 +29,7 @@ class CommandTool:
     folder: Path
     env: Mapping[str, str]
     timeout_s: float
+    permission: Permission
 
     async def open(self) -> list[CommandTool]:
         """Itself. Raises `AgentevalError` when the program is not there."""
@@ -42,7 +44,7 @@ class CommandTool:
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
         """What the program writes. Cancelling this ends it with all that it started."""
-        async with await start(self.argv, cwd=self.folder, env=self.env) as program:
+        async with await start(self.argv, cwd=self.folder, env=self.env, permission=self.permission) as program:
             program.write(json.dumps(arguments, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             program.close_stdin()
             written = bytearray()

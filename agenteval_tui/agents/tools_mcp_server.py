@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.interface import ToolSpec
+from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.programs.options import argv_of
 from agenteval_tui.agents.programs.process import Program, start
 from agenteval_tui.agents.programs.words import how_it_ended, last_words, storable, without_secrets
@@ -50,11 +51,19 @@ class McpServer:
     entered in one task and left in another, and runs come and go in many.
     """
 
-    def __init__(self, name: str, options: McpServerOptions, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        options: McpServerOptions,
+        folder: Path,
+        env: Mapping[str, str],
+        permission: Permission = NOTHING,
+    ) -> None:
         self.name = name
         self._options = options
         self._folder = folder
         self._env = env
+        self._permission = permission
         self._key = ""
         self._client: Any = None
         self._program: Program | None = None
@@ -194,7 +203,7 @@ class McpServer:
 
         argv = argv_of(self._options.command or [])
         env = server_environment(self._env, self._options.env)
-        async with await start(argv, cwd=self._folder, env=env) as program:
+        async with await start(argv, cwd=self._folder, env=env, permission=self._permission) as program:
             self._program = program
             to_client, incoming = anyio.create_memory_object_stream[Any](0)
             outgoing, from_client = anyio.create_memory_object_stream[Any](0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.interface import ToolSpec
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.programs.python_host import HostError, PythonHost, RaisedError, start_host
 from agenteval_tui.agents.programs.words import last_words, storable
 from agenteval_tui.agents.shop.tools import ToolOutcome
@@ -23,11 +24,18 @@ class PythonTools:
     """
 
     def __init__(
-        self, folder: Path, env: Mapping[str, str], *, interpreter: str | None = None, path: Sequence[Path] = ()
+        self,
+        folder: Path,
+        env: Mapping[str, str],
+        permission: Permission,
+        *,
+        interpreter: str | None = None,
+        path: Sequence[Path] = (),
     ) -> None:
         self.entries: list[PythonEntry] = []
         self._folder = folder
         self._env = env
+        self._permission = permission
         self._interpreter = interpreter
         self._path = tuple(path)
         self._host: PythonHost | None = None
@@ -78,7 +86,13 @@ class PythonTools:
                 await self._host.end()
                 self._host = None
             if self._host is None:
-                self._host = await start_host(self._folder, self._env, interpreter=self._interpreter, path=self._path)
+                self._host = await start_host(
+                    self._folder,
+                    self._env,
+                    permission=self._permission,
+                    interpreter=self._interpreter,
+                    path=self._path,
+                )
             return self._host
 
     def _said(self, error: Exception, host: PythonHost) -> str:

@@ -10,6 +10,7 @@ from statistics import median, pstdev
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.asking import ROUNDS, Asker, Case
@@ -72,11 +73,21 @@ def respondents_for(suite_keys: Sequence[str], judge: str | None = None) -> Resp
 
 
 async def rejudge(
-    store: Store, row: RunRow, spec: CriterionSpec, times: int, respondents: Respondents, *, timeout_s: float = 120.0
+    store: Store,
+    row: RunRow,
+    spec: CriterionSpec,
+    times: int,
+    respondents: Respondents,
+    permission: Permission,
+    *,
+    timeout_s: float = 120.0,
 ) -> Rejudged:
-    """Ask everything that the criterion wants to know of a stored run `times` times anew; nothing is stored."""
+    """Ask everything that the criterion wants to know of a stored run `times` times anew; nothing is stored.
+
+    `permission`: of `trusting.check_asking`.
+    """
     case = Case(row.suite_key, (spec,), store.transcript(row.id), row.variables)
-    asker = Asker(respondents, timeout_s=timeout_s)
+    asker = Asker(respondents, permission=permission, timeout_s=timeout_s)
     try:
         results = await asyncio.gather(*(_once(asker, case) for _ in range(times)))
     finally:

@@ -17,6 +17,7 @@ from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import CheckReport
+    from agenteval_tui.agents.permission import Permission
     from agenteval_tui.runs.configured import Configured
 
 _STEP_SIGNS: dict[bool | None, tuple[str, Style]] = {True: ("✓ ", "good"), False: ("✗ ", "bad"), None: ("– ", "dim")}
@@ -54,7 +55,7 @@ def command(
         found = [one for one in found if one.name in names]
     reports: dict[int, CheckReport] = {}
     if verb == "check":
-        reports = check_all(found, thorough=not quick, trusted=trust or _may_run(invocation, found))
+        reports = check_all(found, _permission(invocation, found, trust), thorough=not quick)
     if as_json:
         invocation.out.json([_data(one, reports.get(number)) for number, one in enumerate(found)])
     else:
@@ -72,23 +73,25 @@ def configured(paths: Sequence[Path]) -> list[Configured]:
     return found_in([load_suite(path) for path in discover(paths)], places.config_dir())[0]
 
 
-def check_all(agents: Sequence[Configured], *, thorough: bool = False, trusted: bool = False) -> dict[int, CheckReport]:
+def check_all(
+    agents: Sequence[Configured], permission: Permission | None = None, *, thorough: bool = False
+) -> dict[int, CheckReport]:
     """What each says of itself, by its number; all are asked at once. What can't be made is a report as well.
 
-    `thorough` also asks for a streamed answer and a call of a tool. An agent that would run something of a folder that
-    is not trusted is not asked, unless all of them are `trusted`.
+    `thorough` also asks for a streamed answer and a call of a tool. `permission`: of `trusting.check_agents`; without
+    one each agent is checked for itself, and one that needs trust which is not there says so and is not asked.
     """
     from agenteval_tui.agents.interface import CheckReport
-    from agenteval_tui.runs.configured import check, distrusted
+    from agenteval_tui.runs.configured import check
     from agenteval_tui.runs.loop import run_to_end
-    from agenteval_tui.runs.trusting import NotTrustedError
+    from agenteval_tui.runs.trusting import NotTrustedError, check_agents
 
     async def one(agent: Configured) -> CheckReport:
-        refused = [] if trusted else distrusted(agent)
-        if refused:
-            error = NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
+        try:
+            may = permission if permission is not None else await asyncio.to_thread(check_agents, [agent])
+        except NotTrustedError as error:
             return CheckReport(False, error.what, mend=error.mend)
-        return await check(agent, thorough=thorough, trusted=trusted)
+        return await check(agent, may, thorough=thorough)
 
     async def every() -> list[CheckReport]:
         return list(await asyncio.gather(*map(one, agents)))
@@ -96,16 +99,15 @@ def check_all(agents: Sequence[Configured], *, thorough: bool = False, trusted: 
     return dict(enumerate(run_to_end(every())))
 
 
-def _may_run(invocation: Invocation, agents: Sequence[Configured]) -> bool:
-    """Whether what the agents would start may run, as somebody at the terminal says."""
-    from agenteval_tui.cli.permission import asked_for
-    from agenteval_tui.runs.configured import distrusted
-    from agenteval_tui.runs.trusting import NotTrustedError
+def _permission(invocation: Invocation, agents: Sequence[Configured], trust: bool) -> Permission | None:
+    """The permission for all of them, where somebody at the terminal says yes; None: each has to have its own."""
+    from agenteval_tui.cli.permission import allowed
+    from agenteval_tui.runs.trusting import NotTrustedError, check_agents
 
-    refused = [found for agent in agents for found in distrusted(agent)]
-    if not refused:
-        return False
-    return asked_for(invocation, NotTrustedError(tuple(need for need, _ in refused), refused[0][1]))
+    try:
+        return allowed(invocation, lambda yes: check_agents(agents, trusted=trust or yes))
+    except NotTrustedError:
+        return None
 
 
 def _print(out: Output, found: Sequence[Configured], reports: Mapping[int, CheckReport]) -> None:

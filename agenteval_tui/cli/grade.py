@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from agenteval_tui.cli.exits import exit_code
 from agenteval_tui.cli.explained import print_facts, print_failures
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, plural
+from agenteval_tui.cli.permission import allowed
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -78,7 +79,7 @@ def command(
         from agenteval_tui.cli.criteria_file import read_criteria
 
         specs = read_criteria(criteria_file)
-        ask = _asking((), judge, trust)
+        ask = _asking(invocation, {"": specs}, judge, trust)
         if transcript_file is not None:
             return _grade_one(invocation.out, specs, _read_transcript(transcript_file), given, as_json, ask)
         assert lines_file is not None
@@ -87,20 +88,32 @@ def command(
     return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json, wanted)
 
 
-def _asking(suite_keys: Sequence[str], judge: str | None, trust: bool, store: Store | None = None) -> Ask | None:
-    """How judges and others are asked; None: they are not. Raises `AgentevalError` for an unknown judge."""
+def _asking(
+    invocation: Invocation,
+    specs: Mapping[str, Iterable[CriterionSpec]],
+    judge: str | None,
+    trust: bool,
+    store: Store | None = None,
+) -> Ask | None:
+    """How judges and others are asked, for criteria by their suite's key; None: they are not.
+
+    Raises `AgentevalError` for an unknown judge, `NotTrustedError` where what would be asked needs trust.
+    """
     if judge is None and not trust:
         return None
     from agenteval_tui.analysis.rejudge import respondents_for
     from agenteval_tui.runs.asking import Answers, Asker, Case
     from agenteval_tui.runs.loop import run_to_end
+    from agenteval_tui.runs.trusting import check_asking
 
-    respondents = respondents_for(suite_keys, judge)
+    respondents = respondents_for(list(specs), judge)
+    cases = [(key, spec) for key, listed in specs.items() for spec in listed]
+    permission = allowed(invocation, lambda yes: check_asking(respondents, cases, trusted=trust or yes))
 
     async def all_of(cases: Sequence[Case]) -> list[Answers]:
         import asyncio
 
-        asker = Asker(respondents, trust=trust, known=store.known_reply if store is not None else None)
+        asker = Asker(respondents, permission=permission, known=store.known_reply if store is not None else None)
         try:
             return list(await asyncio.gather(*(asker.answer(case) for case in cases)))
         finally:
@@ -260,7 +273,7 @@ def _grade_stored(
             from agenteval_tui.cli.criteria_file import read_criteria
 
             rules = Rules(tuple(read_criteria(criteria_file)), None, variables)
-            find = lambda row: rules  # noqa: E731
+            find: Callable[[Any], Rules | None] = lambda row: rules  # noqa: E731
         else:
             from agenteval_tui.cli.run import load_for_run
 
@@ -272,7 +285,11 @@ def _grade_stored(
         rows = [one for one in every if not wanted or one.test_id.casefold() in wanted]
         done: list[Regraded] = []
         pairs = []
-        ask = _asking([one.suite_key for one in rows], *asked, store)
+        specs: dict[str, list[CriterionSpec]] = {}
+        for each in rows:
+            chosen = find(each)
+            specs.setdefault(each.suite_key, []).extend(chosen.specs if chosen is not None else ())
+        ask = _asking(invocation, specs, *asked, store)
         for one, transcript in regrade(store, rows, find, ask):
             done.append(one)
             if save:

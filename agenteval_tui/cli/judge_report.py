@@ -8,6 +8,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output, percent, percent_range, plural
+from agenteval_tui.cli.permission import allowed
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -27,6 +28,7 @@ _DIFFER = 5
 @click.option("--execution", metavar="REF", help="Only this execution (an id, or `last`).")
 @click.option("--reask", type=click.IntRange(1, 100), metavar="N", help="Ask about RUN/CRITERION N times anew.")
 @click.option("--judge", metavar="A", help="With --reask: this agent as the judge.")
+@click.option("--trust", is_flag=True, help="With --reask: let programs and functions of the suite's folder run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
@@ -37,6 +39,7 @@ def command(
     execution: str | None,
     reask: int | None,
     judge: str | None,
+    trust: bool,
     as_json: bool,
 ) -> int:
     """How far judges agree with people's labels: accuracy and Cohen's kappa, for each judged criterion, and for every
@@ -57,7 +60,7 @@ def command(
     with invocation.store(to_look=True) as store:
         row, _, result = find_criterion(store, reference)
         if reask is not None:
-            return _reask(invocation.out, store, row, result, reask, judge, as_json)
+            return _reask(invocation, trust, store, row, result, reask, judge, as_json)
         return _said(invocation.out, store, row, result, as_json)
 
 
@@ -219,14 +222,26 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
 
 
 def _reask(
-    out: Output, store: Store, row: RunRow, result: CriterionResult, times: int, judge: str | None, as_json: bool
+    invocation: Invocation,
+    trust: bool,
+    store: Store,
+    row: RunRow,
+    result: CriterionResult,
+    times: int,
+    judge: str | None,
+    as_json: bool,
 ) -> int:
     from agenteval_tui.analysis.rejudge import rejudge, respondents_for
     from agenteval_tui.runs.loop import run_to_end
+    from agenteval_tui.runs.trusting import check_asking
 
     spec = _spec(store, result)
+    out = invocation.out
     respondents = respondents_for([row.suite_key], judge)
-    told = run_to_end(rejudge(store, row, spec, times, respondents)).to_json()
+    permission = allowed(
+        invocation, lambda yes: check_asking(respondents, [(row.suite_key, spec)], trusted=trust or yes)
+    )
+    told = run_to_end(rejudge(store, row, spec, times, respondents, permission)).to_json()
     if as_json:
         out.json({"version": 1, "run": row.id, "criterion": result.criterion, "stored": str(result.outcome), **told})
         return 0

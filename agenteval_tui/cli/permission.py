@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agenteval_tui.text.display import one_line
 
 if TYPE_CHECKING:
+    from agenteval_tui.agents.permission import Permission
     from agenteval_tui.cli.invocation import Invocation
     from agenteval_tui.runs.plan import Plan
     from agenteval_tui.runs.trusting import Need, NotTrustedError
@@ -16,19 +17,35 @@ if TYPE_CHECKING:
 _LISTED = 12  # programs of one folder
 
 
-def permitted(invocation: Invocation, plan: Plan) -> Plan:
-    """The plan, with its `trust` as it is or as somebody at the terminal says.
+def permitted_plan(invocation: Invocation, plan: Plan) -> Plan:
+    """The plan with its permission, which somebody at the terminal may give.
 
     Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
     """
     from agenteval_tui.runs.trusting import NotTrustedError, check_trust
 
     try:
-        return replace(plan, trust=check_trust(plan))
+        return replace(plan, permission=check_trust(plan))
     except NotTrustedError as refused:
         if not asked_for(invocation, refused):
             raise
-        return replace(plan, trust=True)
+        plan = replace(plan, trust=True)
+        return replace(plan, permission=check_trust(plan))
+
+
+def allowed(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:
+    """What `check(False)` gives, or `check(True)` where somebody at the terminal says so.
+
+    Raises `NotTrustedError` where a folder is not trusted and nobody can be asked, or the answer is no.
+    """
+    from agenteval_tui.runs.trusting import NotTrustedError
+
+    try:
+        return check(False)
+    except NotTrustedError as refused:
+        if not asked_for(invocation, refused):
+            raise
+        return check(True)
 
 
 def asked_for(invocation: Invocation, refused: NotTrustedError) -> bool:
@@ -47,7 +64,7 @@ def _ask(invocation: Invocation, needs: Sequence[Need]) -> bool:
     trust = Trust.load()
     for need in needs:
         err.line(("This needs your trust, from ", "warn"), (str(need.folder), "bold"))
-        reason = trust.why_not(need.folder)
+        reason = trust.why_not(need.folder, need.files)
         err.line((f"({one_line(reason)})", "dim"))
         for what in need.what[:_LISTED]:
             err.line("  ", one_line(what, 300))
@@ -61,5 +78,5 @@ def _ask(invocation: Invocation, needs: Sequence[Need]) -> bool:
     )
     if answer == "trust":
         for need in needs:
-            trust.trust(need.folder)
+            trust.trust(need.folder, need.files)
     return answer in ("once", "trust")

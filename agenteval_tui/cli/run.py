@@ -97,14 +97,14 @@ def _go(
     *,
     only_plan: bool,
 ) -> int:
-    from agenteval_tui.cli.permission import permitted
+    from agenteval_tui.cli.permission import permitted_plan
     from agenteval_tui.cli.run_here import execute_plan, plan_of
 
     plan = plan_of(store, loaded, options)
     if only_plan:
         return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
     limits.baseline.check_baselines(store, [(run.suite_key, run.ref.test) for run in plan.runs])
-    plan = permitted(invocation, plan)
+    plan = permitted_plan(invocation, plan)
     if invocation.out.is_terminal and not reports.on_stdout:
         from agenteval_tui.cli.plan_lines import heading
         from agenteval_tui.runs.preview import preview_plan
@@ -120,7 +120,7 @@ def _go(
     from agenteval_tui.cli.run_end import report
     from agenteval_tui.runs.client import ExecutionRequest
 
-    # Its process asks nobody: what was permitted here, for this once, goes with the request.
+    # Its process asks nobody: what was permitted_plan here, for this once, goes with the request.
     options = replace(options, trust=plan.trust)
     request = ExecutionRequest(
         tuple(map(str, paths)), options, str(places.history_file(invocation.db)), str(places.config_dir())

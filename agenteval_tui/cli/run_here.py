@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def plan_of(store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions) -> Plan:
-    """What these options mean for these suites, with the user's agents: to be looked at, before it is `permitted`."""
+    """What these options mean for these suites, with the user's agents: to be looked at, before it is permitted."""
     from agenteval_tui import places
     from agenteval_tui.runs.plan import make_untrusted_plan
     from agenteval_tui.suites.agents_file import load_agents
@@ -32,13 +32,13 @@ def execute(
     invocation: Invocation, store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions, *, quiet: bool
 ) -> Done:
     """Plan and run in this process; prints unless `quiet`. Ctrl-C cancels, and everything that ended is kept."""
-    from agenteval_tui.cli.permission import permitted
+    from agenteval_tui.cli.permission import permitted_plan
 
-    return execute_plan(invocation, store, permitted(invocation, plan_of(store, loaded, options)), quiet=quiet)
+    return execute_plan(invocation, store, permitted_plan(invocation, plan_of(store, loaded, options)), quiet=quiet)
 
 
 def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: bool) -> Done:
-    """Run a plan that is permitted in this process."""
+    """Run a plan that is permitted_plan in this process."""
     from agenteval_tui.cli.run_progress import Known, RunProgress
     from agenteval_tui.runs.loop import run_to_end
 

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 def command(invocation: Invocation, path: Path | None, listed: bool, forget: Path | None, as_json: bool) -> int:
     """Trust the folder PATH with what is in it now: its programs, tools and Python functions may run.
 
-    Nothing of a suite's folder runs before. When a file that could run is changed, added or removed, the folder must
-    be trusted again. `agenteval run --trust` allows it once, for that run.
+    Nothing of a suite's folder runs before. Every file counts, and so does every file that a command names elsewhere.
+    When one is changed, added or removed, the folder must be trusted again, and it is said which. `agenteval run
+    --trust` allows it once, for that run.
     """
+    from agenteval_tui.runs.trusting import files_of
     from agenteval_tui.suites.trust import Trust
 
     if sum((path is not None, listed, forget is not None)) > 1:
@@ -36,9 +38,9 @@ def command(invocation: Invocation, path: Path | None, listed: bool, forget: Pat
     trust = Trust.load()
     if path is not None:
         folder = _folder(path)
-        made = trust.trust(folder)
+        made = trust.trust(folder, files_of(folder))
         invocation.out.line(
-            ("trusted ", "good"), one_line(str(folder)), (f"  {plural(len(made.files), 'file')} that could run", "dim")
+            ("trusted ", "good"), one_line(str(folder)), (f"  {plural(len(made.files), 'file')}", "dim")
         )
         return 0
     if forget is not None:

@@ -11,6 +11,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec
@@ -34,9 +35,6 @@ AT_ONCE = 8
 ATTEMPTS = 3
 ROUNDS = 3  # a reply may need a second question; a third round finds that nothing is left
 _REMEMBERED = 2_000
-_NOT_TRUSTED = (
-    "this criterion runs code of the suite's folder, which was not trusted: look at it, then allow it with --trust"
-)
 
 T = TypeVar("T")
 Known = Callable[[str, str], StoredReply | None]
@@ -70,8 +68,9 @@ class Asker:
     """Answers the questions of cases. Use it in one event loop, and close it.
 
     Equal questions to the same respondent are asked once, also when several runs ask at the same time; `known` looks
-    into the history before. Whatever goes wrong is a reply with an `error`: nothing raises but cancellation. `trust`
-    says that functions of the suites' folders may run.
+    into the history before. Whatever goes wrong is a reply with an `error`: nothing raises but cancellation.
+    `permission` (`trusting.check_asking`) says who may be asked and which functions may run; who is not covered is not
+    asked, and the reply says so.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class Asker:
         env: Mapping[str, str] | None = None,
         known: Known | None = None,
         transcripts: TranscriptSource | None = None,
-        trust: bool = False,
+        permission: Permission = NOTHING,
         timeout_s: float = TIMEOUT_S,
         retry_base_s: float = 0.5,
     ) -> None:
@@ -89,7 +88,7 @@ class Asker:
         self._env = dict(os.environ) if env is None else env
         self._known = known
         self._transcripts = transcripts
-        self._trust = trust
+        self._permission = permission
         self._timeout_s = timeout_s
         self._retry_base_s = retry_base_s
         self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore]] = {}
@@ -226,25 +225,25 @@ class Asker:
             if kind == "chat":
                 made = make_agent(
                     plan.name,
-                    config,
+                    plan.config,
                     base_dir=plan.base_dir,
                     env=env,
+                    permission=self._permission,
                     transcripts=self._transcripts,
-                    trusted=self._trust,
                 )
             else:
-                made = make_embedder(plan.name, config, base_dir=plan.base_dir, env=env)
+                made = make_embedder(
+                    plan.name, plan.config, base_dir=plan.base_dir, env=env, permission=self._permission
+                )
             self._made[key] = made, config, asyncio.Semaphore(int(config.get("concurrency") or AT_ONCE))
         return self._made[key]
 
     async def _call(self, request: RemoteRequest, case: Case) -> Reply:
-        if not self._trust:
-            return Reply(error=_NOT_TRUSTED, at_ms=now_ms())
         from agenteval_tui.runs.python_call import call_function
         from agenteval_tui.transcripts.codec import to_json
 
         folder = self._respondents.base_dir(case.suite_key)
-        return await call_function(request, to_json(case.transcript), folder)
+        return await call_function(request, to_json(case.transcript), folder, self._permission)
 
     def _count(self, reply: Reply) -> None:
         used = self.usage

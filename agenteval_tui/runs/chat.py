@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, Prompted, Recorded, Releasing
+from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.record import Recorder, add_usage
 from agenteval_tui.text.identity import new_id
 from agenteval_tui.text.problems import AgentevalError
@@ -19,7 +20,7 @@ from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcrip
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import Agent
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.configured import Configured
+from agenteval_tui.runs.configured import Configured
 
 CANCELLED = "cancelled"
 LIKE = 0.6
@@ -47,18 +48,21 @@ class Conversation:
     def __init__(
         self,
         one: Configured,
+        permission: Permission = NOTHING,
         *,
         env: Mapping[str, str] | None = None,
         store: Callable[[], Store] | None = None,
-        trusted: bool = False,
     ) -> None:
-        """`store` is asked for by agents that replay an execution, and read only. `trusted`: see `configured.made`."""
+        """`store` is asked for by agents that replay an execution, and read only.
+
+        `permission`: see `configured.made`.
+        """
         self.configured = one
         self.turns: list[Said] = []
         self.busy = False
         self._env = env
         self._store = store
-        self._trusted = trusted
+        self._permission = permission
         self._agent: Agent | None = None
         self._before = Transcript()
         # Without turns that failed or were cancelled: a server would not take calls without results.
@@ -120,7 +124,7 @@ class Conversation:
         from agenteval_tui.runs.configured import made
 
         store = self._store() if self._store is not None and self.configured.kind == "replay" else None
-        return made(self.configured, env=self._env, store=store, trusted=self._trusted)
+        return made(self.configured, self._permission, env=self._env, store=store)
 
     def forget(self) -> None:
         """Begin a new conversation with the same agent."""
@@ -142,7 +146,6 @@ class Conversation:
         assert self._recorder is not None
         request = AgentRequest(
             messages=(*self._answered.messages, self._question),
-            config=self.configured.config,
             test_id="chat",
             seed=len(self.turns),
             tool_calls=self._answered.tool_calls,

@@ -15,10 +15,9 @@ from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import Agent, CheckReport
+    from agenteval_tui.agents.permission import Permission
     from agenteval_tui.history.store import Store
-    from agenteval_tui.runs.trusting import Need
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.trust import Trust
 
 CHECK_S = 20.0
 THOROUGH_S = 90.0
@@ -87,24 +86,9 @@ class Configured:
 
     def executes(self) -> tuple[str, ...]:
         """What asking it would execute on this machine, and which keys it would send to a server of the suite's."""
-        from agenteval_tui.agents.key_places import sends_keys
-        from agenteval_tui.agents.programs.declared import executes
+        from agenteval_tui.agents.permission import needs_of_agent
 
-        return (*executes(self.config, self.base_dir, {}), *sends_keys(self.config, self.base_dir))
-
-
-def distrusted(one: Configured, trust: Trust | None = None) -> list[tuple[Need, str]]:
-    """The folder that must be trusted before this agent is asked, with what it would start and why it is not trusted.
-
-    Empty where nothing would be started, the user wrote it, it ships with the program, or the folder is trusted.
-    """
-    from agenteval_tui.places import bundled
-    from agenteval_tui.runs import trusting
-
-    what, folder = one.executes(), one.base_dir
-    if not what or not one.suite or folder.is_relative_to(bundled("sample_suites").resolve()):
-        return []
-    return trusting.distrusted((trusting.Need(folder, what),), trust)
+        return needs_of_agent(self.config, self.base_dir)
 
 
 def configured(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[list[Configured], list[Problem]]:
@@ -153,17 +137,14 @@ def without_secrets(address: str) -> str:
 
 
 async def check(
-    one: Configured, *, thorough: bool = False, env: Mapping[str, str] | None = None, trusted: bool = False
+    one: Configured, permission: Permission, *, thorough: bool = False, env: Mapping[str, str] | None = None
 ) -> CheckReport:
-    """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well.
-
-    `trusted`: somebody said that its programs may run, for this time or for good.
-    """
+    """Ask the agent whether it is there. Never raises: what can't be made, or does not answer, is a report as well."""
     from agenteval_tui.agents.interface import CheckReport
 
     try:
-        # In a thread: it reads files, and all of a folder to see whether it is trusted.
-        agent = await asyncio.to_thread(made, one, env=env, trusted=trusted)
+        # In a thread: it reads files.
+        agent = await asyncio.to_thread(made, one, permission, env=env)
     except AgentevalError as error:
         return CheckReport(False, error.what, mend=error.mend)
     limit = THOROUGH_S if thorough else CHECK_S
@@ -181,33 +162,29 @@ async def check(
 
 def made(
     one: Configured,
+    permission: Permission,
     *,
     env: Mapping[str, str] | None = None,
     store: Store | None = None,
-    trusted: bool = False,
 ) -> Agent:
     """The agent itself; nothing is connected or started yet.
 
-    Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) it would start programs of a folder that
-    is not trusted, and nobody said `trusted` for this time.
+    Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission` (`trusting.check_agents`)
+    does not cover it.
     """
     from agenteval_tui.agents.registry import make_agent
     from agenteval_tui.runs.recordings import recordings_of
-    from agenteval_tui.runs.trusting import NotTrustedError
-    from agenteval_tui.suites.agents_file import environment_for, expand
+    from agenteval_tui.suites.agents_file import environment_for
 
-    refused = [] if trusted else distrusted(one)
-    if refused:
-        raise NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
     full = environment_for(one.base_dir, os.environ if env is None else env)
     source = None if store is None else lambda reference: recordings_of(store, reference)
     return make_agent(
         one.name,
-        expand(dict(one.config), full),
+        one.config,
         base_dir=one.base_dir,
         env=full,
+        permission=permission,
         transcripts=source,
-        trusted=trusted or not one.suite,
     )
 
 

@@ -61,7 +61,7 @@ class Judging:
                 env=self._env,
                 known=self._store.known_reply,
                 transcripts=lambda reference: recordings_of(self._store, reference),
-                trust=self._plan.trust,
+                permission=self._plan.permission,
                 retry_base_s=self._retry_base_s,
             )
         return await self.asker.answer(Case(run.suite_key, run.specs, transcript, run.variables))

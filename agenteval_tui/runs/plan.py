@@ -49,7 +49,7 @@ def make_plan(
     from agenteval_tui.runs.trusting import check_trust
 
     plan = make_untrusted_plan(loaded, options, user_agents=user_agents, store=store)
-    return replace(plan, trust=check_trust(plan))
+    return replace(plan, permission=check_trust(plan))
 
 
 def make_untrusted_plan(

@@ -7,6 +7,7 @@ from dataclasses import asdict, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.runs.respondents import Respondents
@@ -178,6 +179,9 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     respondents: Respondents = field(default_factory=Respondents)
     trust: bool = False
+    """Somebody said for this time that all of it may be used (`PlanOptions.trust`)."""
+    permission: Permission = NOTHING
+    """What the trust check gave; a plan that was not checked can use nothing that needs trust."""
     limits: Limits = Limits()
     cache: str = ""
     earlier: tuple[EarlierRun, ...] = ()

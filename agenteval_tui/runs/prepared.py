@@ -88,9 +88,9 @@ def _prepared(
             raise
         config = dict(one.config)
     else:
-        agent = _made(one, config, plan, store, variables)
+        agent = _made(one, plan, store, variables)
     if executor is not None and away:
-        agent = executor.agent(one, agent, trusted=plan.trust)
+        agent = executor.agent(one, agent, permission=plan.permission)
     assert agent is not None
     price = price_for(config, config_dir())
     if plan.limits.cost is not None:
@@ -103,24 +103,26 @@ def _prepared(
         limit=int(config["concurrency"]) if config.get("concurrency") else None,
         price=price,
         # What a variable stands for elsewhere is not known here: such an answer is never taken for an equal one.
-        fingerprint="" if away and "${" in str(one.config) else fingerprint(config, one.base_dir, trusted=plan.trust),
+        fingerprint=""
+        if away and "${" in str(one.config)
+        else fingerprint(config, one.base_dir, trusted=plan.permission.trusted),
         release=agent.release if isinstance(agent, Releasing) else None,
         reads_variables=reads_variables(config),
-        withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.trust)),
+        withheld=TranscriptRedactor(secrets_of(one.config, variables, one.base_dir, trusted=plan.permission.trusted)),
     )
 
 
-def _made(one: AgentPlan, config: Mapping[str, Any], plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
+def _made(one: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:
     from agenteval_tui.agents.registry import make_agent
     from agenteval_tui.runs.recordings import recordings_of
 
     return make_agent(
         one.name,
-        config,
+        one.config,
         base_dir=one.base_dir,
         env=env,
+        permission=plan.permission,
         transcripts=lambda reference: recordings_of(store, reference),
-        trusted=plan.trust,
     )
 
 

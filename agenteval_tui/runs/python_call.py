@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.programs.python_host import HostError, RaisedError, start_host
 from agenteval_tui.agents.programs.words import last_words
 from agenteval_tui.grading.questions import RemoteRequest, Reply
@@ -18,7 +19,9 @@ from agenteval_tui.text.problems import AgentevalError
 _MOST = 4_000_000  # bytes of an answer
 
 
-async def call_function(request: RemoteRequest, transcript: Mapping[str, Any], folder: Path) -> Reply:
+async def call_function(
+    request: RemoteRequest, transcript: Mapping[str, Any], folder: Path, permission: Permission
+) -> Reply:
     """What the function of a `call` request returns, as JSON text; never raises for what the function does.
 
     It runs in `folder`, from where its module is found, in a process group of its own that is killed whole when the
@@ -34,11 +37,13 @@ async def call_function(request: RemoteRequest, transcript: Mapping[str, Any], f
             "variables": payload["variables"],
         },
     }
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = dict(os.environ)
     try:
-        host = await start_host(folder, env)
+        permission.require_code(folder, f"python function {request.target}")
+        host = await start_host(folder, env, permission=permission)
     except AgentevalError as error:
-        return _failed(f"{request.target} can't be started: {error.what}")
+        mend = f" ({error.mend})" if error.mend else ""
+        return _failed(f"{request.target} can't be started: {error.what}{mend}")
     async with host:
         try:
             async with asyncio.timeout(float(payload["timeout"])):

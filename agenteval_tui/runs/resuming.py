@@ -104,8 +104,8 @@ def resume_plan(
         cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
     # Who wrote an agent is told by the user's file as it is now: the history may have come from somebody else.
-    trust = check_trust(plan, own=sources.user_agents(), foreign=row.options.get(MERGED) is True)
-    return Resumed(replace(plan, trust=trust), tuple(_changes(setup, missing)))
+    permission = check_trust(plan, own=sources.user_agents(), foreign=row.options.get(MERGED) is True)
+    return Resumed(replace(plan, permission=permission), tuple(_changes(setup, missing)))
 
 
 def _nothing(row: ExecutionRow) -> None:

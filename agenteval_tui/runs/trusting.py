@@ -8,63 +8,53 @@ What the user wrote (agents.yaml of the configuration folder) and what ships wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
+from agenteval_tui.agents.permission import (
+    Need,
+    NotTrustedError,
+    Permission,
+    Use,
+    distrusted,
+    merged,
+    needs_of_agent,
+    outside,
+    permitted,
+    use_of_agent,
+)
+from agenteval_tui.agents.programs.declared import executes
+from agenteval_tui.runs.merge import deep_merge
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.runs.configured import Configured
     from agenteval_tui.runs.plan_model import Plan
+    from agenteval_tui.runs.respondents import Respondents
     from agenteval_tui.suites.model import AgentConfig
     from agenteval_tui.suites.trust import Trust
 
-_SAID = 5  # of one folder, in a sentence
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """A folder, and in words what a plan would start or read because of files in it."""
-
-    folder: Path
-    what: tuple[str, ...]
-
-
-class NotTrustedError(AgentevalError):
-    """A plan would start programs of folders that the user does not trust (any more): `needs` are those."""
-
-    def __init__(self, needs: tuple[Need, ...], reason: str) -> None:
-        first = needs[0]
-        listed = "; ".join(first.what[:_SAID])
-        more = f"; and {len(first.what) - _SAID} more" if len(first.what) > _SAID else ""
-        others = f" (and so would {len(needs) - 1} more folders)" if len(needs) > 1 else ""
-        super().__init__(
-            f"this needs your trust: {listed}{more}{others}; {reason}",
-            where=str(first.folder),
-            mend="look at what is in the folder, then give --trust, or say yes where the app asks",
-        )
-        self.needs = needs
+__all__ = ["Need", "NotTrustedError", "check_agents", "check_asking", "check_trust", "distrusted", "needs_of"]
 
 
 def needs_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreign: bool = False) -> tuple[Need, ...]:
-    """What the runs of a plan, and their grading, would start or read beyond the suites' folders, by folder.
+    """What the runs of a plan, and their grading, would start, read or send beyond the suites' folders, by folder.
 
-    What needs no trust is not in it. Each agent, context and criterion is looked at once; nothing is started. `own`:
-    the agents that the user wrote (None: those that the plan says are). `foreign`: see `check_trust`.
+    What needs no trust is not in it; nothing is started. `own`: the agents that the user wrote (None: those that the
+    plan says are). `foreign`: see `check_trust`.
     """
-    from agenteval_tui.agents.programs.declared import executes
+    return merged(uses_of(plan, own=own), foreign=foreign)
 
-    found: dict[Path, dict[str, None]] = {}
+
+def uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tuple[Use, ...]:
+    """All that a plan uses and that could need trust: each agent, context and criterion is looked at once."""
+    uses: list[Use] = []
     users = plan.respondents.user_agents if own is None else own
-
-    def need(folder: Path, what: Iterator[str] | tuple[str, ...]) -> None:
-        for one in what:
-            found.setdefault(folder, {})[one] = None
-
+    respondents = plan.respondents
     seen: set[tuple[object, ...]] = set()
 
     def new(*key: object) -> bool:
@@ -76,23 +66,15 @@ def needs_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None, foreig
     for run in plan.runs:
         suite_key = run.suite_key
         if new("agent", suite_key, run.agent.hash):
-            need(*_of_agent(plan, suite_key, run.agent, users))
+            uses.append(_of_agent(respondents, suite_key, run.agent, users))
         if run.context and new("context", suite_key, id(run.context)):
-            need(plan.respondents.base_dir(suite_key), executes({}, run.base_dir, run.context))
+            uses.append(Use(respondents.base_dir(suite_key), executes({}, run.base_dir, run.context)))
         for spec in run.specs:
             if new("spec", suite_key, id(spec)):
-                need(plan.respondents.base_dir(suite_key), _functions(spec))
-                for agent in _respondents(plan, suite_key, spec):
-                    if new("agent", suite_key, agent.hash):
-                        need(*_of_agent(plan, suite_key, agent, users))
+                uses += _of_spec(respondents, suite_key, spec, users)
         if run.ref.row and new("rows", suite_key, run.ref.test):
-            need(plan.respondents.base_dir(suite_key), _dataset(plan, suite_key, run.ref.test))
-    bundled = places.bundled("sample_suites").resolve()
-    return tuple(
-        Need(folder, tuple(what))
-        for folder, what in found.items()
-        if foreign or not folder.resolve().is_relative_to(bundled)
-    )
+            uses.append(Use(respondents.base_dir(suite_key), tuple(_dataset(plan, suite_key, run.ref.test))))
+    return tuple(uses)
 
 
 def check_trust(
@@ -101,35 +83,67 @@ def check_trust(
     *,
     own: Mapping[str, AgentConfig] | None = None,
     foreign: bool = False,
-) -> bool:
-    """Whether programs of the plan's folders may run: what `Plan.trust` must be. Raises `NotTrustedError`.
+) -> Permission:
+    """The permission for all that the plan would use. Raises `NotTrustedError`.
 
-    True where the plan says so already (`PlanOptions.trust`), or where it starts something and each folder was trusted
-    with exactly what is in it now. A plan that starts nothing needs no trust, and gets none.
+    It is given where the plan says so already (`PlanOptions.trust`), and where each folder was trusted with exactly
+    what is in it now. A plan that needs no trust gets a permission for nothing else.
 
     `foreign`: the plan came with somebody else's history. What it would start stands nowhere in the folders that it
     names, so that it is asked about whatever is trusted. `own`: see `needs_of`.
     """
-    if plan.trust:
-        return True
-    needs = needs_of(plan, own=own, foreign=foreign)
-    refused = distrusted(needs, trust)
-    if refused:
-        raise NotTrustedError(tuple(need for need, _ in refused), refused[0][1])
-    if needs and foreign:
-        raise NotTrustedError(needs, "the execution came with another history, and no folder here says this")
-    return bool(needs)
+    return permitted(uses_of(plan, own=own), everything=plan.trust, foreign=foreign, trust=trust)
 
 
-def distrusted(needs: tuple[Need, ...], trust: Trust | None = None) -> list[tuple[Need, str]]:
-    """The needs whose folder is not trusted, each with the reason in a sentence. `trust`: by default the user's."""
-    if not needs:
-        return []
-    if trust is None:
-        from agenteval_tui.suites.trust import Trust
+def check_asking(
+    respondents: Respondents, cases: Iterable[tuple[str, CriterionSpec]], *, trusted: bool = False
+) -> Permission:
+    """The permission to ask whom criteria want to be asked: (suite key, criterion) of each. Raises `NotTrustedError`.
 
-        trust = Trust.load()
-    return [(need, reason) for need in needs if (reason := trust.why_not(need.folder))]
+    `trusted`: somebody said so for this time.
+    """
+    seen: dict[tuple[str, str], CriterionSpec] = {(key, spec.hash): spec for key, spec in cases}
+    uses = [use for (key, _), spec in seen.items() for use in _of_spec(respondents, key, spec, respondents.user_agents)]
+    return permitted(uses, everything=trusted)
+
+
+def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Permission:
+    """The permission to use agents as they are configured. Raises `NotTrustedError`.
+
+    `trusted`: somebody said so for this time.
+    """
+    return permitted([use_of(one) for one in agents], everything=trusted)
+
+
+def use_of(one: Configured) -> Use:
+    """The use of an agent as it is configured: by its suite's folder, or as the user's own."""
+    return use_of_agent(one.base_dir, one.config, one.base_dir, own=not one.suite)
+
+
+def files_of(folder: Path) -> tuple[Path, ...]:
+    """Every file that commands of the suites in this folder name: what is trusted together with the folder."""
+    from agenteval_tui.agents.programs.named_files import files_of_agent
+    from agenteval_tui.suites.discover import discover
+    from agenteval_tui.suites.load import load_suite
+
+    found: dict[Path, None] = {}
+    try:
+        paths = list(discover([folder]))
+    except AgentevalError:
+        return ()
+    for path in paths:
+        try:
+            suite = load_suite(path).suite
+        except AgentevalError:
+            continue
+        if suite is None or path.resolve().parent != folder.resolve():
+            continue
+        for agent in suite.agents.values():
+            changes = [one.config for test in suite.tests for one in test.variations if one.config]
+            for config in (agent.as_dict(), *(deep_merge(agent.as_dict(), change) for change in changes)):
+                if needs_of_agent(config, folder):
+                    found.update(dict.fromkeys(files_of_agent(config, folder)))
+    return tuple(found)
 
 
 def asks_judge(spec: CriterionSpec) -> bool:
@@ -137,55 +151,37 @@ def asks_judge(spec: CriterionSpec) -> bool:
     return any(kind == "chat" for kind, _ in _remote(spec))
 
 
-def _of_agent(
-    plan: Plan, suite_key: str, agent: AgentPlan, users: Mapping[str, AgentConfig]
-) -> tuple[Path, tuple[str, ...]]:
-    """(whose word it is, what the agent starts).
+def _of_agent(respondents: Respondents, suite_key: str, agent: AgentPlan, users: Mapping[str, AgentConfig]) -> Use:
+    """The use of an agent: on whose word, and what it starts.
 
     An agent of the user's own is trusted as the user wrote it. With something of a suite merged in, it is the suite's
     word: another argument or variable can make another program of it.
     """
     folder = agent.base_dir
-    if folder.resolve() == places.config_dir().resolve():
-        own = users.get(agent.name)
-        if (own is not None and own.as_dict() == agent.config) or agent.config == {"kind": agent.name}:
-            return folder, ()
-        return plan.respondents.base_dir(suite_key), may(agent)
-    return folder, may(agent)
+    if folder.resolve() != places.config_dir().resolve():
+        return use_of_agent(folder, agent.config, folder)
+    own = users.get(agent.name)
+    if (own is not None and own.as_dict() == agent.config) or agent.config == {"kind": agent.name}:
+        return use_of_agent(folder, agent.config, folder, own=True)
+    return use_of_agent(respondents.base_dir(suite_key), agent.config, folder)
 
 
-def may(agent: AgentPlan) -> tuple[str, ...]:
-    """What an agent of a suite could do that needs trust: run programs, read other folders, send keys away."""
-    from agenteval_tui.agents.key_places import sends_keys
-    from agenteval_tui.agents.programs.declared import executes
-
-    folder = agent.base_dir
-    return (*executes(agent.config, folder, {}), *_files(agent), *sends_keys(agent.config, folder))
-
-
-def _files(agent: AgentPlan) -> Iterator[str]:
-    """Files outside of the agent's folder that would be read: recordings, tools."""
-    kind = agent.config.get("kind")
-    for key, what in (("file", "recordings"), ("tools", "tools")):
-        given = agent.config.get(key)
-        if not isinstance(given, str) or given.startswith("builtin:") or (key == "file" and kind != "replay"):
-            continue
-        if "${" in given or _outside(given, agent.base_dir):
-            yield f"reads {what} from {given}"
+def _of_spec(
+    respondents: Respondents, suite_key: str, spec: CriterionSpec, users: Mapping[str, AgentConfig]
+) -> Iterator[Use]:
+    """What grading a criterion uses: functions, judges, embedders."""
+    functions = tuple(_functions(spec))
+    if functions:
+        yield Use(respondents.base_dir(suite_key), functions)
+    for agent in _respondents(respondents, suite_key, spec):
+        yield _of_agent(respondents, suite_key, agent, users)
 
 
 def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:
     suite, folder = plan.respondents.suites.get(suite_key, (None, None))
     test = suite.test(test_id) if suite is not None else None
-    if test is not None and test.dataset is not None and folder is not None and _outside(test.dataset.file, folder):
+    if test is not None and test.dataset is not None and folder is not None and outside(test.dataset.file, folder):
         yield f"reads the dataset {test.dataset.file}"
-
-
-def _outside(given: str, folder: Path) -> bool:
-    try:
-        return not (folder / Path(given).expanduser()).resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):
-        return True
 
 
 def _functions(spec: CriterionSpec) -> Iterator[str]:
@@ -194,7 +190,7 @@ def _functions(spec: CriterionSpec) -> Iterator[str]:
             yield f"python function {metric.get('function', '')}"
 
 
-def _respondents(plan: Plan, suite_key: str, spec: CriterionSpec) -> Iterator[AgentPlan]:
+def _respondents(respondents: Respondents, suite_key: str, spec: CriterionSpec) -> Iterator[AgentPlan]:
     """The agents that judge or embed for a criterion."""
     from agenteval_tui.grading.placeholders import has_placeholders
     from agenteval_tui.grading.questions import RemoteRequest
@@ -206,7 +202,7 @@ def _respondents(plan: Plan, suite_key: str, spec: CriterionSpec) -> Iterator[Ag
         if not isinstance(name, str) or has_placeholders(name):
             continue
         try:
-            yield plan.respondents.asked(RemoteRequest(kind, name, {}), suite_key)
+            yield respondents.asked(RemoteRequest(kind, name, {}), suite_key)
         except AgentevalError:
             continue  # nobody is asked; the result says why
 

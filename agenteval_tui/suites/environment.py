@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,39 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
             mend=f"set it, put it into a .env file beside the suite, or write ${{{name}:-default}}",
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """A value of the environment that `expand` puts into a text: the variable, its value, and the keys on the way to
+    the text (a list's items have none)."""
+
+    name: str
+    value: str
+    path: tuple[str, ...]
+    whole: bool
+    """The text is this reference and nothing else."""
+
+
+def expansions(
+    value: Any, env: Mapping[str, str], path: tuple[str, ...] = (), *, unset: bool = False
+) -> Iterator[Expanded]:
+    """Every value that `expand(value, env)` takes from `env`; defaults are the text's own and are not among them.
+
+    `unset`: also, with the value "", the variables that are not set and have no default.
+    """
+    if isinstance(value, str):
+        for match in _REFERENCE.finditer(value) if "${" in value else ():
+            parts = None if match.group() == "$${" else _NAME.match(match.group(1))
+            found = env.get(parts.group(1)) if parts is not None else None
+            if parts is not None and (found or (unset and found is None and parts.group(2) is None)):
+                yield Expanded(parts.group(1), found or "", path, match.group() == value.strip())
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from expansions(one, env, (*path, str(key)), unset=unset)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from expansions(one, env, path, unset=unset)
 
 
 def environment_for(folder: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:

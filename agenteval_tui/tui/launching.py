@@ -72,22 +72,23 @@ class Launching(Running):
             if not isinstance(error, NotTrustedError):
                 self.say_error(error)
                 return
-            asked = [Asked(need.folder, self.session.why_not(need.folder), need.what) for need in error.needs]
-            self.ask_trust(asked, doing, lambda: screen.ask(lambda: start(True), then, group="start"))
+            asked = [Asked(need.folder, self.session.why_not(need), need.what, need.files) for need in error.needs]
+            self.ask_trust(asked, doing, lambda once: screen.ask(lambda: start(once), then, group="start"))
 
         screen.ask(lambda: start(False), then, group="start", failed=refused)
 
-    def ask_trust(self, asked: Sequence[Asked], doing: str, then: Callable[[], None]) -> None:
-        """Ask whether programs of these folders may run; `then` is called when they may."""
+    def ask_trust(self, asked: Sequence[Asked], doing: str, then: Callable[[bool], None]) -> None:
+        """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False
+        when the folders are trusted now."""
         from agenteval_tui.tui.screens.trust import TrustScreen
 
         def answered(answer: str | None) -> None:
             screen = self.screen
             if answer == "once":
-                then()
+                then(True)
             elif answer == "trust" and isinstance(screen, FrameScreen):
-                folders = [one.folder for one in asked]
-                screen.ask(lambda: self.session.trust(folders), lambda _: then(), group="trust")
+                needs = [one.need for one in asked]
+                screen.ask(lambda: self.session.trust(needs), lambda _: then(False), group="trust")
             elif not answer:
                 self.say("Nothing was run.")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,11 +164,11 @@ class Session:
         from agenteval_tui.runs.client import ExecutionRequest, start
         from agenteval_tui.runs.resuming import resume_plan
 
-        resumed = resume_plan(self.store, execution, options)
+        resumed = resume_plan(self.store, execution, options)  # the process asks again: here it can be asked about
         return start(
             ExecutionRequest(
                 paths=(),
-                options=replace(options, trust=resumed.plan.trust),
+                options=options,
                 db=str(self.db),
                 config_dir=str(places.config_dir()),
                 resume=resumed.plan.execution_id,
@@ -184,19 +183,19 @@ class Session:
         names = ("max_cost", "max_tokens", "max_seconds")
         return PlanOptions(**{name: given[name] for name in names if given.get(name) is not None})
 
-    def why_not(self, folder: Path) -> str:
+    def why_not(self, need: Need) -> str:
         """Why programs of this folder may not run, in a sentence; "" when they may."""
         from agenteval_tui.suites.trust import Trust
 
-        return Trust.load().why_not(folder)
+        return Trust.load().why_not(need.folder, need.files)
 
-    def trust(self, folders: Sequence[Path]) -> None:
-        """Remember that programs of these folders may run, as they are now."""
+    def trust(self, needs: Sequence[Need]) -> None:
+        """Remember that programs of these folders may run, as they are now, with the files that they name elsewhere."""
         from agenteval_tui.suites.trust import Trust
 
         known = Trust.load()
-        for folder in folders:
-            known.trust(folder)
+        for need in needs:
+            known.trust(need.folder, need.files)
 
     def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
         from agenteval_tui.runs.plan import make_untrusted_plan

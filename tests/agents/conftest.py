@@ -14,9 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "servers"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.record import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, Transcript
+
+ALLOWED = permitted((), everything=True)
+"""As after --trust."""
 
 
 @dataclass
@@ -37,7 +41,7 @@ def run_agent(tmp_path: Path) -> Run:
     async def run(
         config: Mapping[str, Any], text: str = "hello", /, *, env: Mapping[str, str] | None = None, **request: Any
     ) -> Ran:
-        agent = make_agent("tested", config, base_dir=tmp_path, env=env or {})
+        agent = make_agent("tested", config, base_dir=tmp_path, env=env or {}, permission=ALLOWED)
         asked = AgentRequest(request.pop("messages", (Message("user", text),)), **request)
         recorder, events = Recorder(asked.messages), list[AgentEvent]()
         try:

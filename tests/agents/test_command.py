@@ -14,11 +14,15 @@ import pytest
 from programs import executable, lives, script, until
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
 
 from .conftest import Run
+
+ALLOWED = permitted((), everything=True)
+
 
 EVENTS = r"""
 import json, sys
@@ -136,7 +140,7 @@ async def test_which_form_the_output_has_is_seen_from_its_first_line(run_agent: 
 async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
     code = "import os; os.write(1, b'first'); open('go').read(); os.write(1, b'second')"
     os.mkfifo(tmp_path / "go")
-    agent = make_agent("a", python(code), base_dir=tmp_path, env={})
+    agent = make_agent("a", python(code), base_dir=tmp_path, env={}, permission=ALLOWED)
     events = agent.run(AgentRequest((Message("user", "x"),)))
     assert (await anext(events)).name == "start of the process"
     assert await anext(events) == TextDelta("first")
@@ -260,7 +264,7 @@ time.sleep(600)
 @pytest.mark.parametrize("how", ["cancel", "timeout", "closed"])
 async def test_a_stubborn_grandchild_does_not_outlive_the_run(tmp_path: Path, how: str) -> None:
     config = command(*script(tmp_path, STUBBORN), timeouts={"silence": 0.1} if how == "timeout" else {})
-    agent = make_agent("a", config, base_dir=tmp_path, env={})
+    agent = make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED)
     pids: list[int] = []
 
     async def run() -> None:
@@ -296,7 +300,7 @@ async def test_a_process_that_left_the_group_does_not_hold_up_the_run(run_agent:
 
 
 async def test_many_at_once(tmp_path: Path) -> None:
-    agent = make_agent("a", command("cat", input="text"), base_dir=tmp_path, env={})
+    agent = make_agent("a", command("cat", input="text"), base_dir=tmp_path, env={}, permission=ALLOWED)
 
     async def one(number: int) -> str:
         events = [event async for event in agent.run(AgentRequest((Message("user", str(number)),)))]
@@ -306,16 +310,18 @@ async def test_many_at_once(tmp_path: Path) -> None:
 
 
 async def test_the_check_says_what_is_there(tmp_path: Path) -> None:
-    agent = make_agent("a", command("cat", input="text"), base_dir=tmp_path, env={})
+    agent = make_agent("a", command("cat", input="text"), base_dir=tmp_path, env={}, permission=ALLOWED)
     report = await agent.check()
     assert (report.ok, [step.name for step in report.steps]) == (True, ["reachable"])
     report = await agent.check(thorough=True)
     assert report.ok
     assert "answers 'ping' with 'ping'" in report.message
     assert [(step.name, step.ok) for step in report.steps] == [("reachable", True), ("streams", None), ("tools", None)]
-    report = await make_agent("a", command("./absent"), base_dir=tmp_path, env={}).check(thorough=True)
+    report = await make_agent("a", command("./absent"), base_dir=tmp_path, env={}, permission=ALLOWED).check(
+        thorough=True
+    )
     assert (report.ok, report.steps[0].ok) == (False, False)
-    report = await make_agent("a", command("false"), base_dir=tmp_path, env={}).check(thorough=True)
+    report = await make_agent("a", command("false"), base_dir=tmp_path, env={}, permission=ALLOWED).check(thorough=True)
     assert not report.ok
     assert "exit code 1" in report.message
 
@@ -338,8 +344,8 @@ def test_wrong_options(options: dict[str, Any], said: str) -> None:
     assert said in problems[0][1]
 
 
-def test_the_folder_may_not_be_outside(tmp_path: Path) -> None:
-    with pytest.raises(AgentevalError, match="outside of the suite's folder"):
+def test_a_program_needs_a_permission(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError, match="this needs your trust: command: ls"):
         make_agent("a", command("ls", cwd=".."), base_dir=tmp_path, env={})
 
 

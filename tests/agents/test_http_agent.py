@@ -10,8 +10,12 @@ import pytest
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentRequest
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message, ToolCall, Usage
+
+ALLOWED = permitted((), everything=True)
+
 
 KEY = "sk-very-secret-0123456789"
 
@@ -206,7 +210,7 @@ async def test_a_session_goes_from_one_turn_to_the_next_and_no_further(tmp_path:
             "answer": "answer",
             "session": "sid",
         }
-        agent = make_agent("a", config, base_dir=tmp_path, env={})
+        agent = make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED)
         for run, turn in (("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", 1)):
             request = AgentRequest((Message("user", "x"),), run=run, turn=turn)
             assert [event async for event in agent.run(request)]

@@ -11,8 +11,12 @@ from aimock import Aimock, NotAvailable
 from dialects import ANTHROPIC, MODELS, Dialect
 
 from agenteval_tui.agents.interface import Failed, TextDelta, ToolArgumentsDelta
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, ToolCall
+
+ALLOWED = permitted((), everything=True)
+
 
 LONG = "This sentence is long enough to come in several pieces, one after the other."
 TOOLS = [
@@ -178,7 +182,7 @@ async def test_what_is_no_json_is_a_protocol_error(
 
 @models
 async def test_a_thorough_check(server: Aimock, dialect: Dialect, tmp_path: Path) -> None:
-    agent = make_agent("a", config(server, dialect), base_dir=tmp_path, env={})
+    agent = make_agent("a", config(server, dialect), base_dir=tmp_path, env={}, permission=ALLOWED)
     report = await agent.check(thorough=True)
     await agent.close()
     assert report.ok, report

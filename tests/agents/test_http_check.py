@@ -12,7 +12,11 @@ from dialects import CHAT, HTTP, MODELS, Call, Dialect, Text
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.interface import CheckReport
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
+
+ALLOWED = permitted((), everything=True)
+
 
 KEY = "sk-very-secret-0123456789"
 LIST = Answer(body='{"data": [{"id": "m"}, {"id": "other"}]}')
@@ -141,7 +145,7 @@ async def test_a_model_that_is_not_there(dialect: Dialect, tmp_path: Path) -> No
 
 @models
 async def test_nobody_is_there(dialect: Dialect, tmp_path: Path) -> None:
-    agent = make_agent("a", dialect.config("http://127.0.0.1:1/v1"), base_dir=tmp_path, env={})
+    agent = make_agent("a", dialect.config("http://127.0.0.1:1/v1"), base_dir=tmp_path, env={}, permission=ALLOWED)
     report = await agent.check(thorough=True)
     await agent.close()
     assert not report.ok

@@ -22,8 +22,12 @@ from dialects import ALL, ANTHROPIC, CHAT, MODELS, RESPONSES, STREAM, Call, Dial
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
+
+ALLOWED = permitted((), everything=True)
+
 
 KEY = "sk-very-secret-0123456789"
 TOOLS = [{"name": "f", "sample_response": "from f"}]
@@ -293,7 +297,7 @@ async def test_text_comes_while_the_server_still_speaks(dialect: Dialect, tmp_pa
     one, whole = dialect.chunks(Text(["one "]), end=False), dialect.chunks(Text(["one ", "two"]))
     heard = asyncio.Event()
     async with _stalling(b"".join(one), heard, b"".join(whole[len(one) :])) as url:
-        agent = make_agent("a", dialect.config(url), base_dir=tmp_path, env={})
+        agent = make_agent("a", dialect.config(url), base_dir=tmp_path, env={}, permission=ALLOWED)
         said: list[str] = []
         async with asyncio.timeout(30):  # the server says no more before the first text has come
             async for event in agent.run(AgentRequest((Message("user", "hello"),))):
@@ -493,7 +497,7 @@ async def test_no_cookie_ties_one_run_to_another(dialect: Dialect, tmp_path: Pat
     answer = dialect.stream(Text(["x"]))
     answer.headers = {"set-cookie": "session=1; Path=/"}
     async with ScriptedServer(lambda _: answer) as server:
-        agent = make_agent("a", dialect.config(server.url), base_dir=tmp_path, env={})
+        agent = make_agent("a", dialect.config(server.url), base_dir=tmp_path, env={}, permission=ALLOWED)
         for _ in range(2):
             events = [event async for event in agent.run(AgentRequest((Message("user", "hello"),)))]
             assert isinstance(events[-1], Done)
@@ -506,7 +510,7 @@ async def test_a_run_that_is_cancelled_closes_its_connection(dialect: Dialect, t
     piece = dialect.chunks(Text(["on and on "]), end=False)
     answer = Answer(200, b"", STREAM, pieces=[*piece, *[piece[-1]] * 500_000])
     async with ScriptedServer(lambda _: answer) as server:
-        agent = make_agent("a", dialect.config(server.url), base_dir=tmp_path, env={})
+        agent = make_agent("a", dialect.config(server.url), base_dir=tmp_path, env={}, permission=ALLOWED)
         began = asyncio.Event()
 
         async def run() -> None:

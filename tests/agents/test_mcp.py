@@ -16,8 +16,12 @@ from programs import lives, script, until
 from scripted import Answer, ScriptedServer
 
 from agenteval_tui.agents import tools_mcp_server
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.tools import Toolbox, ToolHost, make_toolbox
 from agenteval_tui.text.problems import AgentevalError
+
+ALLOWED = permitted((), everything=True)
+
 
 # A server with a process beside it, which does as its tools are called.
 SERVER = r"""
@@ -60,7 +64,7 @@ for line in sys.stdin:
 
 def box(folder: Path, server: dict[str, Any], *, host: ToolHost | None = None, timeout: float = 60) -> Toolbox:
     env = {**os.environ, "SOME_API_KEY": "secret-12345"}
-    return make_toolbox([{"mcp": server, "timeout": timeout}], {}, folder, env=env, host=host)
+    return make_toolbox([{"mcp": server, "timeout": timeout}], {}, folder, env=env, host=host, permission=ALLOWED)
 
 
 def ours(folder: Path, *words: str, **more: Any) -> dict[str, Any]:
@@ -200,8 +204,8 @@ async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 async def test_two_servers_with_the_same_tools_need_a_prefix(tmp_path: Path) -> None:
     servers = [{"mcp": ours(tmp_path)}, {"mcp": ours(tmp_path, "x", prefix="b_")}, {"mcp": ours(tmp_path, "y")}]
     with pytest.raises(AgentevalError, match="two tools are called 'pids'"):
-        await make_toolbox(servers, {}, tmp_path, env=os.environ).__aenter__()
-    async with make_toolbox(servers[:2], {}, tmp_path, env=os.environ) as tools:
+        await make_toolbox(servers, {}, tmp_path, env=os.environ, permission=ALLOWED).__aenter__()
+    async with make_toolbox(servers[:2], {}, tmp_path, env=os.environ, permission=ALLOWED) as tools:
         assert not set(await pids(tools)) & {int(n) for n in (await tools.call("b_pids", "{}")).text.split()}
 
 

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from programs import lives, until
 
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.programs.process import kill_group, start
+
+ALLOWED = permitted((), everything=True)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
@@ -20,7 +23,7 @@ async def test_a_start_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     for rounds in range(12):
         mark = uuid.uuid4().hex
         command = ["sh", "-c", f": {mark}; sleep 600 & sleep 600"]
-        task = asyncio.create_task(start(command, cwd=tmp_path, env={**os.environ, "MARK": mark}))
+        task = asyncio.create_task(start(command, cwd=tmp_path, env={**os.environ, "MARK": mark}, permission=ALLOWED))
         for _ in range(rounds):
             await asyncio.sleep(0)
         if task.cancel():
@@ -50,7 +53,9 @@ def test_our_own_group_is_never_meant(pid: int) -> None:
 
 async def test_end_is_final_even_when_it_is_cancelled(tmp_path: Path) -> None:
     stubborn = "trap '' TERM; echo ready; while :; do sleep 600; done"
-    program = await start(["sh", "-c", stubborn], cwd=tmp_path, env=os.environ)
+    program = await start(
+        ["sh", "-c", stubborn], cwd=tmp_path, env=os.environ, permission=permitted((), everything=True)
+    )
     assert await program.read() == b"ready\n"
     ending = asyncio.create_task(program.end(grace_s=60))
     await asyncio.sleep(0)

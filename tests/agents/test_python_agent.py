@@ -13,11 +13,15 @@ import pytest
 from programs import lives, until
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
 
 from .conftest import Run
+
+ALLOWED = permitted((), everything=True)
+
 
 MODULE = r"""
 import asyncio, dataclasses, json, os, sys, time
@@ -212,7 +216,7 @@ async def test_another_interpreter(run_agent: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reuse", [False, True])
 async def test_runs_share_a_process_only_if_asked(tmp_path: Path, reuse: bool) -> None:
-    agent = make_agent("a", python("counts", reuse=reuse), base_dir=tmp_path, env={})
+    agent = make_agent("a", python("counts", reuse=reuse), base_dir=tmp_path, env={}, permission=ALLOWED)
 
     async def one() -> tuple[int, int]:
         events = [event async for event in agent.run(AgentRequest((Message("user", "x"),)))]
@@ -232,7 +236,9 @@ async def test_a_process_that_fell_is_not_used_again(tmp_path: Path) -> None:
     (tmp_path / "first.py").write_text(
         "import os\ndef f(prompt): os._exit(1) if prompt == 'die' else None; return 'ok'"
     )
-    agent = make_agent("a", {"kind": "python", "callable": "first:f", "reuse": True}, base_dir=tmp_path, env={})
+    agent = make_agent(
+        "a", {"kind": "python", "callable": "first:f", "reuse": True}, base_dir=tmp_path, env={}, permission=ALLOWED
+    )
     ends = []
     for text in ("a", "die", "b", "die", "c"):
         events = [event async for event in agent.run(AgentRequest((Message("user", text),)))]
@@ -242,7 +248,7 @@ async def test_a_process_that_fell_is_not_used_again(tmp_path: Path) -> None:
 
 
 async def test_nothing_outlives_a_cancelled_run(tmp_path: Path) -> None:
-    agent = make_agent("a", python("keeps", reuse=True), base_dir=tmp_path, env={})
+    agent = make_agent("a", python("keeps", reuse=True), base_dir=tmp_path, env={}, permission=ALLOWED)
     pids: list[int] = []
 
     async def run() -> None:
@@ -259,12 +265,12 @@ async def test_nothing_outlives_a_cancelled_run(tmp_path: Path) -> None:
 
 
 async def test_the_check_finds_the_function(tmp_path: Path) -> None:
-    report = await make_agent("a", python("text"), base_dir=tmp_path, env={}).check()
+    report = await make_agent("a", python("text"), base_dir=tmp_path, env={}, permission=ALLOWED).check()
     assert (report.ok, report.steps[0].name) == (True, "reachable")
-    report = await make_agent("a", python("pieces"), base_dir=tmp_path, env={}).check(thorough=True)
+    report = await make_agent("a", python("pieces"), base_dir=tmp_path, env={}, permission=ALLOWED).check(thorough=True)
     assert [(step.name, step.ok) for step in report.steps] == [("reachable", True), ("streams", True), ("tools", True)]
     for name, said in (("absent", "no attribute 'absent'"), ("count", "is an int, not a function or an agent")):
-        report = await make_agent("a", python(name), base_dir=tmp_path, env={}).check()
+        report = await make_agent("a", python(name), base_dir=tmp_path, env={}, permission=ALLOWED).check()
         assert not report.ok
         assert said in report.message
 
@@ -274,8 +280,8 @@ def test_a_callable_is_written_with_a_colon(target: Any) -> None:
     assert len(option_problems("a", {"kind": "python", "callable": target})) == 1
 
 
-def test_places_of_modules_may_not_be_outside(tmp_path: Path) -> None:
-    with pytest.raises(AgentevalError, match="outside of the suite's folder"):
+def test_a_function_needs_a_permission(tmp_path: Path) -> None:
+    with pytest.raises(AgentevalError, match="this needs your trust: python agent"):
         make_agent("a", python("text", path=["../lib"]), base_dir=tmp_path, env={})
 
 
@@ -288,7 +294,8 @@ from agenteval_tui.agents.interface import AgentRequest, TextDelta
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 async def main():
-    agent = make_agent("a", {"kind": "python", "callable": "mine:keeps"}, base_dir=Path("."), env=dict(os.environ))
+    config = {"kind": "python", "callable": "mine:keeps"}
+    agent = make_agent("a", config, base_dir=Path("."), env=dict(os.environ), permission=ALLOWED)
     async for event in agent.run(AgentRequest((Message("user", "x"),))):
         if isinstance(event, TextDelta):
             print(event.text, flush=True)

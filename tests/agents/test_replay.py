@@ -10,10 +10,14 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, TextDelta
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.record import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, RunError, Timing, ToolCall, Transcript, Usage
+
+ALLOWED = permitted((), everything=True)
+
 
 LOOKED_UP = Transcript(
     messages=(
@@ -41,7 +45,7 @@ def ask(test: str = "where", repetition: int = 1, text: str = "Where is #W1?") -
 async def replay(
     config: Mapping[str, Any], request: AgentRequest, base: Path = Path(), **more: Any
 ) -> tuple[Transcript, list[AgentEvent]]:
-    agent = make_agent("old", {"kind": "replay", **config}, base_dir=base, env={}, **more)
+    agent = make_agent("old", {"kind": "replay", **config}, base_dir=base, env={}, permission=ALLOWED, **more)
     recorder, events = Recorder(request.messages), list[AgentEvent]()
     async for event in agent.run(request):
         recorder.apply(event)
@@ -149,7 +153,9 @@ async def test_a_bad_file_is_said_with_its_line(content: str | None, said: str, 
     assert len(events) == 1
     assert transcript.error is not None
     assert said in transcript.error.message
-    report = await make_agent("old", {"kind": "replay", "file": "r.jsonl"}, base_dir=tmp_path, env={}).check()
+    report = await make_agent(
+        "old", {"kind": "replay", "file": "r.jsonl"}, base_dir=tmp_path, env={}, permission=ALLOWED
+    ).check()
     assert not report.ok
     assert said in report.message
 

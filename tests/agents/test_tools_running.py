@@ -12,9 +12,13 @@ from typing import Any
 import pytest
 from programs import executable, lives, until
 
+from agenteval_tui.agents.permission import NOTHING, permitted
 from agenteval_tui.agents.tools import Toolbox, make_toolbox
 from agenteval_tui.agents.tools_check import tool_problems
 from agenteval_tui.text.problems import AgentevalError
+
+ALLOWED = permitted((), everything=True)
+
 
 MODULE = r'''
 from __future__ import annotations
@@ -75,7 +79,7 @@ def put(item: str):
 
 def box(folder: Path, *tools: dict[str, Any], env: dict[str, str] | None = None, **more: Any) -> Toolbox:
     (folder / "mine.py").write_text(MODULE, encoding="utf-8")
-    return make_toolbox(list(tools), {}, folder, env={**os.environ, **(env or {})}, **more)
+    return make_toolbox(list(tools), {}, folder, env={**os.environ, **(env or {})}, **{"permission": ALLOWED, **more})
 
 
 def python(name: str, **more: Any) -> dict[str, Any]:
@@ -192,7 +196,7 @@ async def test_what_can_not_be_started_is_said_before_the_run(tmp_path: Path, to
 )
 def test_a_tool_that_is_written_wrongly(tmp_path: Path, tool: dict[str, Any], said: str) -> None:
     with pytest.raises(AgentevalError) as caught:
-        box(tmp_path, tool)
+        box(tmp_path, tool, permission=NOTHING)
     assert said in str(caught.value)
 
 
@@ -251,7 +255,7 @@ async def test_variables_in_a_file_of_tools_are_put_in_where_programs_are_named(
     (tmp_path / "tools.yaml").write_text(
         "- {name: f, command: [printenv, X], env: {X: '${WORD}!'}}\n- {name: g, sample_response: '${WORD}'}\n"
     )
-    async with make_toolbox("tools.yaml", {}, tmp_path, env={**os.environ, "WORD": "ho"}) as tools:
+    async with make_toolbox("tools.yaml", {}, tmp_path, env={**os.environ, "WORD": "ho"}, permission=ALLOWED) as tools:
         assert (await tools.call("f", "{}")).text == "ho!"
         assert (await tools.call("g", "{}")).text == "${WORD}"
 
@@ -262,7 +266,7 @@ async def test_a_folder_outside_is_for_those_who_trust(tmp_path: Path) -> None:
     (tmp_path / "tools.yaml").write_text("- {name: f, command: pwd, cwd: ..}\n")
     with pytest.raises(AgentevalError, match="outside"):
         make_toolbox("../tools.yaml", {}, suite, env=os.environ)
-    async with make_toolbox("../tools.yaml", {}, suite, env=os.environ, trusted=True) as tools:
+    async with make_toolbox("../tools.yaml", {}, suite, env=os.environ, permission=ALLOWED) as tools:
         assert (await tools.call("f", "{}")).text == str(tmp_path)
 
 

@@ -15,6 +15,7 @@ from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.embedders import minilm
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, TextDelta
+from agenteval_tui.agents.permission import NOTHING
 from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
@@ -406,7 +407,7 @@ async def test_functions_are_not_called_without_trust(execution: Made, tmp_path:
         execution(text)
     # Whoever leaves the question out gets no function either.
     made = execution(text, trust=True)
-    made.engine.plan = replace(made.engine.plan, trust=False)
+    made.engine.plan = replace(made.engine.plan, permission=NOTHING)
     await made.run()
     row, result = only_result(made)
     assert row.status == "error"

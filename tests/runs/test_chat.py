@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents import interface as agents
+from agenteval_tui.agents.permission import NOTHING
 from agenteval_tui.runs import configured as configuring
 from agenteval_tui.runs.chat import Conversation, drafted_test
 from agenteval_tui.runs.configured import Configured, check, configured, options_of
@@ -46,7 +47,7 @@ class Scripted:
 
 def talk_to(monkeypatch: pytest.MonkeyPatch, script: list[list[Any] | None]) -> tuple[Conversation, Scripted]:
     agent = Scripted(script)
-    monkeypatch.setattr(configuring, "made", lambda one, **_: agent)
+    monkeypatch.setattr(configuring, "made", lambda one, permission, **_: agent)
     return Conversation(Configured("a", {"kind": "demo"}, Path("x.suite.yaml"), 1, "X")), agent
 
 
@@ -153,12 +154,12 @@ def test_agents_are_found_with_their_lines_and_without_their_keys(tmp_path: Path
 async def test_a_check_that_can_not_be_made_or_breaks_is_a_report(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    wrong = await check(Configured("a", {"kind": "demo", "verison": "v1"}, tmp_path / "x", 1))
+    wrong = await check(Configured("a", {"kind": "demo", "verison": "v1"}, tmp_path / "x", 1), NOTHING)
     assert not wrong.ok
     assert "verison" in wrong.message
-    demo = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), thorough=True)
+    demo = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING, thorough=True)
     assert demo.ok
-    monkeypatch.setattr(configuring, "made", lambda one, **_: Scripted([]))
-    broken = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1))
+    monkeypatch.setattr(configuring, "made", lambda one, permission, **_: Scripted([]))
+    broken = await check(Configured("a", {"kind": "demo"}, tmp_path / "x", 1), NOTHING)
     assert not broken.ok
     assert "broken inside" in broken.message

@@ -535,7 +535,9 @@ def test_a_wrong_agent_is_found_before_anything_runs(execution: Execute) -> None
 
 
 async def test_variables_of_the_environment_reach_the_agent_and_not_the_store(execution: Execute, scripts: Any) -> None:
-    one = execution(ONE.replace("kind: scripted", 'kind: scripted, url: "${URL}"'), env={"URL": "secret-place"})
+    one = execution(
+        ONE.replace("kind: scripted", 'kind: scripted, url: "${URL}"'), env={"URL": "secret-place"}, trust=True
+    )
     await one.run()
     assert scripts.setups[0].config["url"] == "secret-place"
     assert scripts.requests[0].config["url"] == "secret-place"

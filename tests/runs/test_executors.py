@@ -23,6 +23,7 @@ from agenteval_tui.agents.interface import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.runs.executors.gathered import LONGEST, PIECE, STREAMED, Gathered
 from agenteval_tui.runs.executors.inbox import Inbox
 from agenteval_tui.runs.executors.wire import event_data, read_event, read_task, task_data
@@ -79,10 +80,10 @@ def test_a_task_holds_the_request_but_no_expanded_configuration() -> None:
         run="R1",
         turn=2,
     )
-    text = json.dumps(task_data("topic", agent, request, trusted=True))
+    text = json.dumps(task_data("topic", agent, request, permitted((), everything=True)))
     assert "the-value-of-KEY" not in text
     task = read_task(json.loads(text))
-    assert (task.topic, task.trusted, task.agent.config) == ("topic", True, agent.config)
+    assert (task.topic, task.permission.trusted, task.agent.config) == ("topic", True, agent.config)
     assert task.agent.base_dir == Path("/suite")
     same = AgentRequest(request.messages, {}, request.context, "t", 3, 9, (call,), "R1", 2)
     assert task.request == same

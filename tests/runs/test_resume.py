@@ -287,18 +287,18 @@ async def test_a_key_that_was_written_in_is_never_stored(
 ) -> None:
     text = MANY.replace(
         "kind: scripted,",
-        'kind: scripted, password: sk-very-secret, max_tokens: 5, base_url: "http://u:pass-word@h/v1", '
+        'kind: scripted, password: sk-very-secret, max_tokens: 5, base_url: "http://u:pass-word@127.0.0.1/v1", '
         "headers: {Authorization: Bearer abc-secret, X-Team: red},",
     )
     path = tmp_path / "greetings.suite.yaml"
     path.write_text(text)
-    made = await cut_off_after(lambda _, **more: execution(text, **more), scripts, 1)
+    made = await cut_off_after(lambda _, **more: execution(text, trust=True, **more), scripts, 1)
     identity = made.engine.plan.execution_id
     made.store.flush()
     stored = json.dumps([made.store.setup_of(identity), [one.task for one in made.store.tasks_of(identity).values()]])
     for secret in ("sk-very-secret", "abc-secret", "pass-word"):
         assert secret not in stored
-    plan = resume_plan(made.store, identity, user_agents={}).plan
+    plan = resume_plan(made.store, identity, PlanOptions(trust=True), user_agents={}).plan
     assert plan.runs[0].agent.config == made.engine.plan.runs[0].agent.config
     path.unlink()
     with pytest.raises(AgentevalError, match="never stored") as raised:

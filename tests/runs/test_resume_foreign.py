@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui import places
+from agenteval_tui.agents.programs.named_files import files_of_agent
 from agenteval_tui.history.merging import merge_history
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.tasks import pack
@@ -57,7 +58,7 @@ def suite_at(folder: Path, agent: dict[str, Any] | None) -> Path:
 def refused(store: Store) -> str:
     with pytest.raises(NotTrustedError) as error:
         resume_plan(store, "last")
-    assert resume_plan(store, "last", PlanOptions(trust=True)).plan.trust, "a person may say so"
+    assert resume_plan(store, "last", PlanOptions(trust=True)).plan.permission.trusted, "a person may say so"
     return str(error.value)
 
 
@@ -66,14 +67,14 @@ def test_a_folder_that_is_trusted_does_not_speak_for_another_history(tmp_path: P
     suite = suite_at(tmp_path / "suites", PROGRAM)
     theirs = left(suite)
     suite_at(tmp_path / "suites", {"kind": "command", "command": ["true"]})
-    Trust.load().trust(suite.parent)
+    Trust.load().trust(suite.parent, files_of_agent(PROGRAM, suite.parent))
     with Store.open(tmp_path / "mine.db") as mine:
         merge_history(mine, theirs)
         said = refused(mine)
     assert "touch owned" in said
     assert "came with another history" in said
     with Store.open(theirs) as own:  # of an own history the folder's trust counts, as before
-        assert resume_plan(own, "last").plan.trust
+        assert resume_plan(own, "last").plan.permission.trusted
 
 
 def test_what_the_user_wrote_is_told_by_the_users_file(tmp_path: Path, left: Callable[..., Path]) -> None:

@@ -121,9 +121,9 @@ def test_a_plan_is_refused_until_the_folder_is_trusted(suite_at: Callable[..., L
     assert "never trusted" in error.what
     assert "--trust" in error.mend
     assert error.needs == (Need(folder, ("command: ./bot --fast",)),)
-    assert make_plan([loaded], PlanOptions(trust=True), user_agents={}).trust
+    assert make_plan([loaded], PlanOptions(trust=True), user_agents={}).permission.trusted
     Trust.load().trust(folder)
-    assert make_plan([loaded], PlanOptions(), user_agents={}).trust
+    assert make_plan([loaded], PlanOptions(), user_agents={}).permission.trusted
     (folder / "bot.py").write_text("changed")
     with pytest.raises(NotTrustedError):
         make_plan([loaded], PlanOptions(), user_agents={})
@@ -131,8 +131,8 @@ def test_a_plan_is_refused_until_the_folder_is_trusted(suite_at: Callable[..., L
 
 def test_a_plan_that_starts_nothing_gets_no_trust(suite_at: Callable[..., LoadedSuite], tmp_path: Path) -> None:
     Trust.load().trust(suite_at(HARMLESS).path.parent)
-    assert not make_plan([suite_at(HARMLESS)], PlanOptions(), user_agents={}).trust
-    assert make_plan([suite_at(HARMLESS)], PlanOptions(trust=True), user_agents={}).trust
+    assert not make_plan([suite_at(HARMLESS)], PlanOptions(), user_agents={}).permission.trusted
+    assert make_plan([suite_at(HARMLESS)], PlanOptions(trust=True), user_agents={}).permission.trusted
 
 
 def test_many_programs_are_said_briefly(suite_at: Callable[..., LoadedSuite]) -> None:

@@ -187,7 +187,7 @@ def mine(monkeypatch: pytest.MonkeyPatch) -> None:
         CheckStep("model", None, "not asked: the key is not accepted"),
     )
 
-    async def check(one: configured.Configured, **_: Any) -> CheckReport:
+    async def check(one: configured.Configured, _permission: object, **_: Any) -> CheckReport:
         if one.kind == "openai":
             mend = "set SHOP_TEST_KEY to a key of this server"
             return CheckReport(False, "the key is not accepted", 161.0, mend, steps)

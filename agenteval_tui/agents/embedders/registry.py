@@ -11,6 +11,8 @@ from typing import Any
 
 from agenteval_tui.agents.embedders.interface import Embedder
 from agenteval_tui.agents.interface import AgentSetup
+from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.suites.environment import expand
 from agenteval_tui.text.problems import AgentevalError
 
 GROUP = "agenteval.embedders"
@@ -31,8 +33,20 @@ def embedder_kinds() -> dict[str, str]:
     return {**found, **BUILT_IN}
 
 
-def make_embedder(name: str, config: Mapping[str, Any], *, base_dir: Path, env: Mapping[str, str]) -> Embedder:
-    """The embedder that `config` (its `kind` and options) describes. Raises `AgentevalError` when it is wrong."""
+def make_embedder(
+    name: str,
+    config: Mapping[str, Any],
+    *,
+    base_dir: Path,
+    env: Mapping[str, str],
+    permission: Permission = NOTHING,
+) -> Embedder:
+    """The embedder that `config` (its `kind` and options as they are written) describes: see `make_agent`.
+
+    Raises `AgentevalError` when it is wrong, `NotTrustedError` where `permission` does not cover it.
+    """
+    permission.require_agent(config, base_dir, env)
+    config = expand(dict(config), env)
     known = embedder_kinds()
     kind = str(config.get("kind", ""))
     if kind not in known:
@@ -45,7 +59,7 @@ def make_embedder(name: str, config: Mapping[str, Any], *, base_dir: Path, env: 
         )
     module, _, attribute = known[kind].partition(":")
     try:
-        made = getattr(import_module(module), attribute)(AgentSetup(name, config, base_dir, env))
+        made = getattr(import_module(module), attribute)(AgentSetup(name, config, base_dir, env, permission=permission))
     except (ImportError, AttributeError) as error:
         raise AgentevalError(
             f"the plug-in for the embedder {kind!r} can't be loaded: {error}",

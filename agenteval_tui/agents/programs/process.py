@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import cast
 
+from agenteval_tui import places
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.text.problems import AgentevalError
 
 GRACE_S = 0.5
@@ -226,8 +228,14 @@ def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
     return str(path)
 
 
-async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Program:
-    """Start a program. Raises `AgentevalError` in words when it can't be started."""
+async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], permission: Permission) -> Program:
+    """Start a program. Raises `AgentevalError` in words when it can't be started, or `permission` (from the trust
+    check) does not cover it, or it has changed since.
+
+    Python programs keep their bytecode in the user's cache folder, so that none in their own folders is used.
+    """
+    permission.require_start(argv)
+    env = {"PYTHONPYCACHEPREFIX": str(places.cache_dir() / "bytecode"), **env}
     program = find_program(argv[0], cwd, env)
     loop = asyncio.get_running_loop()
     starting = asyncio.ensure_future(

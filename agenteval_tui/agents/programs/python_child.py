@@ -54,7 +54,9 @@ def main() -> Any:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)  # and it must not read our requests
     os.close(nothing)
-    sys.path[:0] = [os.getcwd(), *sys.argv[1:]]  # noqa: PTH109
+    places = [os.getcwd(), *sys.argv[1:]]  # noqa: PTH109
+    _use_sources(places)
+    sys.path[:0] = places
     threading.Thread(target=_listen, args=(requests,), daemon=True).start()
     while True:
         asked = _waiting.get()
@@ -66,6 +68,34 @@ def main() -> Any:
             _begin_tool(asked)
         else:
             _answer(asked, _DO[asked["do"]])
+
+
+def _use_sources(places: Any) -> Any:
+    """Modules in these folders, and below, are made of their sources: whoever trusted the folder read those. Bytecode
+    beside them (`module.pyc`) is never imported; that of `__pycache__` is kept elsewhere (PYTHONPYCACHEPREFIX)."""
+    from importlib import machinery
+
+    roots = tuple(os.path.realpath(one) for one in places)
+    finder = machinery.FileFinder.path_hook(
+        (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
+        (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
+    )
+
+    def hook(path: Any) -> Any:
+        real = os.path.realpath(path or os.getcwd())  # noqa: PTH109
+        if not any(real == root or real.startswith(root.rstrip("/") + "/") for root in roots):
+            raise ImportError
+        return finder(path)
+
+    sys.path_hooks.insert(0, hook)
+    sys.path_importer_cache.clear()
+    if not sys.pycache_prefix:
+        sys.dont_write_bytecode = True
+        machinery.SourceFileLoader.path_stats = _no_stats  # type: ignore[method-assign]
+
+
+def _no_stats(self: Any, path: Any) -> Any:
+    raise OSError  # so that no bytecode is looked for
 
 
 def _listen(requests: Any) -> Any:

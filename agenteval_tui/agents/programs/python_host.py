@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.programs.lines import Lines
 from agenteval_tui.agents.programs.process import GRACE_S, Program, start
 
@@ -148,12 +149,20 @@ class PythonHost:
 
 
 async def start_host(
-    folder: Path, env: Mapping[str, str], *, interpreter: str | None = None, path: Sequence[Path] = ()
+    folder: Path,
+    env: Mapping[str, str],
+    *,
+    permission: Permission,
+    interpreter: str | None = None,
+    path: Sequence[Path] = (),
 ) -> PythonHost:
     """A process with `folder` as its working directory and first place for modules, then the places of `path`.
 
     `interpreter` is a program as in a command (this process' own Python if None). Raises `AgentevalError` when it
     can't be started.
     """
-    argv = [interpreter or sys.executable, str(_CHILD), *(str(one) for one in path)]
-    return PythonHost(await start(argv, cwd=folder, env=env))
+    # Another interpreter may be older than 3.11, which has no -P: the child takes its own folder out of sys.path before
+    # it imports anything, and puts the suite's in by itself.
+    python = [interpreter] if interpreter else [sys.executable, "-P"]
+    argv = [*python, str(_CHILD), *(str(one) for one in path)]
+    return PythonHost(await start(argv, cwd=folder, env=env, permission=permission))

@@ -7,13 +7,14 @@ from contextlib import aclosing
 from typing import Any, Protocol, cast
 
 from agenteval_tui.agents.interface import Agent, AgentEvent, AgentRequest, CheckReport
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.runs.plan_agents import AgentPlan
 
 
 class Asked(Protocol):
     """Where its runs are asked for."""
 
-    def ask(self, agent: AgentPlan, request: AgentRequest, *, trusted: bool) -> AsyncIterator[AgentEvent]:
+    def ask(self, agent: AgentPlan, request: AgentRequest, permission: Permission) -> AsyncIterator[AgentEvent]:
         """One attempt: its events as they come."""
         ...
 
@@ -21,15 +22,15 @@ class Asked(Protocol):
 class ClusterAgent:
     """Sends each request to the cluster. `here` is the same agent on this machine, None where it can't be made."""
 
-    def __init__(self, cluster: Asked, agent: AgentPlan, here: Agent | None, *, trusted: bool) -> None:
+    def __init__(self, cluster: Asked, agent: AgentPlan, here: Agent | None, permission: Permission) -> None:
         self._cluster = cluster
         self._agent = agent
         self._here = here
-        self._trusted = trusted
+        self._permission = permission
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One attempt on a worker."""
-        asked = self._cluster.ask(self._agent, request, trusted=self._trusted)
+        asked = self._cluster.ask(self._agent, request, self._permission)
         async with aclosing(cast(Any, asked)) as events:
             async for event in events:
                 yield event

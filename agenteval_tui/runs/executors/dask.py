@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import __version__
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Failed
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.written_keys import without_keys
 from agenteval_tui.runs.executors.cluster_agent import ClusterAgent
 from agenteval_tui.runs.executors.inbox import Inbox
@@ -58,7 +59,7 @@ class DaskExecutor:
         """All but those that read the history."""
         return agent.config.get("kind") not in _HERE
 
-    def agent(self, agent: AgentPlan, here: Agent | None, *, trusted: bool) -> Agent:
+    def agent(self, agent: AgentPlan, here: Agent | None, *, permission: Permission) -> Agent:
         """The agent whose runs are tasks of the cluster."""
         written = without_keys(agent.config)[1]
         if written:
@@ -67,7 +68,7 @@ class DaskExecutor:
                 where=f"{'.'.join(written[0])} of agent {agent.name!r}",
                 mend="write it as ${NAME}, and set NAME where the workers run",
             )
-        return ClusterAgent(self, agent, here, trusted=trusted)
+        return ClusterAgent(self, agent, here, permission)
 
     async def open(self, on_lost: OnLost) -> int:
         """Connect and look who is there; gives the threads of all workers."""
@@ -97,7 +98,7 @@ class DaskExecutor:
         with contextlib.suppress(Exception):
             await asyncio.wait_for(client.close(), CONNECT_S)
 
-    async def ask(self, agent: AgentPlan, request: AgentRequest, *, trusted: bool) -> AsyncIterator[AgentEvent]:
+    async def ask(self, agent: AgentPlan, request: AgentRequest, permission: Permission) -> AsyncIterator[AgentEvent]:
         """One attempt on some worker: its events as they come. Ending the iteration ends it there too."""
         gone = await self._gone()
         if gone:
@@ -106,7 +107,7 @@ class DaskExecutor:
         client = self._client
         name = f"agenteval-{new_id()}"
         inbox = self._inboxes[name] = Inbox()
-        data = json.dumps(task_data(client.id, agent, request, trusted=trusted))
+        data = json.dumps(task_data(client.id, agent, request, permission))
         future = client.submit(_entry(), data, key=name, pure=False)
         watching = asyncio.ensure_future(_settled(future))
         watching.add_done_callback(lambda _: inbox.wake())

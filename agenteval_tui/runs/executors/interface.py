@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import Agent
+    from agenteval_tui.agents.permission import Permission
     from agenteval_tui.runs.plan_agents import AgentPlan
     from agenteval_tui.runs.plan_model import Plan
 
@@ -21,7 +22,7 @@ class Executor(Protocol):
         """Whether runs of this agent happen elsewhere; otherwise they do in the execution's process."""
         ...
 
-    def agent(self, agent: AgentPlan, here: Agent | None, *, trusted: bool) -> Agent:
+    def agent(self, agent: AgentPlan, here: Agent | None, *, permission: Permission) -> Agent:
         """The agent as the engine uses it. `here` is the same made on this machine (None: it can't be), for checks.
 
         Raises `AgentevalError` where it can't be sent.

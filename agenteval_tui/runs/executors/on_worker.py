@@ -116,9 +116,10 @@ class _Attempt:
             )
         env = environment_for(one.base_dir, os.environ)
         config = expanded(one, env)
-        secrets = secrets_of(one.config, env, one.base_dir, trusted=task.trusted)
+        secrets = secrets_of(one.config, env, one.base_dir, trusted=task.permission.trusted)
         self._gathered = Gathered(self._send, TranscriptRedactor(secrets))
-        return make_agent(one.name, config, base_dir=one.base_dir, env=env, trusted=task.trusted), config
+        agent = make_agent(one.name, one.config, base_dir=one.base_dir, env=env, permission=task.permission)
+        return agent, config
 
     async def _listen(self, agent: Agent, request: Any) -> None:
         count, last = 0, 0.0

@@ -14,6 +14,7 @@ from typing import Any
 from agenteval_tui import __version__
 from agenteval_tui.agents import interface as agents
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest
+from agenteval_tui.agents.permission import Permission, received
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.transcripts import codec
@@ -41,17 +42,17 @@ class Task:
     version: str
     topic: str
     agent: AgentPlan
-    trusted: bool
+    permission: Permission
     request: AgentRequest
 
 
-def task_data(topic: str, agent: AgentPlan, request: AgentRequest, *, trusted: bool) -> dict[str, Any]:
+def task_data(topic: str, agent: AgentPlan, request: AgentRequest, permission: Permission) -> dict[str, Any]:
     """A task as JSON data: see `read_task`."""
     return {
         "version": __version__,
         "topic": topic,
         "agent": {"name": agent.name, "config": json_like(agent.config), "base_dir": str(agent.base_dir)},
-        "trusted": trusted,
+        "permission": permission.to_json(),
         "request": {
             "messages": [asdict(one) for one in request.messages],
             "tool_calls": [{**asdict(one), "arguments": json_like(one.arguments)} for one in request.tool_calls],
@@ -77,7 +78,7 @@ def read_task(data: Mapping[str, Any]) -> Task:
         }
     )
     agent = AgentPlan(one["name"], one["config"], Path(one["base_dir"]), "")
-    return Task(str(data["version"]), str(data["topic"]), agent, bool(data["trusted"]), request)
+    return Task(str(data["version"]), str(data["topic"]), agent, received(data["permission"]), request)
 
 
 def event_data(event: AgentEvent) -> list[Any]:

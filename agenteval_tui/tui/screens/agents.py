@@ -29,10 +29,11 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import CheckReport
+    from agenteval_tui.agents.permission import Permission
     from agenteval_tui.runs.chat import Conversation
     from agenteval_tui.runs.configured import Configured
-    from agenteval_tui.runs.trusting import Need
     from agenteval_tui.text.problems import Problem
+    from agenteval_tui.tui.screens.trust import Asked
 
 Found: TypeAlias = "tuple[list[Configured], list[Problem], dict[str, tuple[tuple[str, ...], list[tuple[str, bool]]]]]"
 REPAINT_SECONDS = 0.1
@@ -267,21 +268,23 @@ class AgentsScreen(FrameScreen):
 
     def _check(self, agents: Iterable[Configured]) -> None:
         wanted = [one for one in agents if self._reports.get(one.key, True) is not None]
-        self._permitted(wanted, "Checking", lambda: self._begin_checks(wanted))
+        self._permitted(wanted, "Checking", lambda permission: self._begin_checks(wanted, permission))
 
-    def _begin_checks(self, agents: Sequence[Configured]) -> None:
+    def _begin_checks(self, agents: Sequence[Configured], permission: Permission) -> None:
         room = asyncio.Semaphore(AT_ONCE)
         for one in agents:
             self._reports[one.key] = None
-            self.run_worker(self._check_one(one, room), group=f"check-{one.key}", exclusive=True, exit_on_error=False)
+            self.run_worker(
+                self._check_one(one, room, permission), group=f"check-{one.key}", exclusive=True, exit_on_error=False
+            )
         self._refresh_agents()
 
-    async def _check_one(self, one: Configured, room: asyncio.Semaphore) -> None:
+    async def _check_one(self, one: Configured, room: asyncio.Semaphore, permission: Permission) -> None:
         from agenteval_tui.runs.configured import check
 
         try:
             async with room:
-                self._reports[one.key] = await check(one, thorough=True, trusted=one.key in self._allowed)
+                self._reports[one.key] = await check(one, permission, thorough=True)
         finally:
             if self._reports.get(one.key, True) is None:
                 del self._reports[one.key]
@@ -293,41 +296,34 @@ class AgentsScreen(FrameScreen):
         self.retitle()
         self._show_one()
 
-    def _executes(self, one: Configured) -> tuple[str, ...]:
-        return self._about.get(one.key, ((), []))[0]
-
-    def _permitted(self, agents: Sequence[Configured], doing: str, then: Callable[[], None]) -> None:
+    def _permitted(self, agents: Sequence[Configured], doing: str, then: Callable[[Permission], None]) -> None:
         """Go on when programs of these agents may run; ask where that is not known."""
-        asking = [one for one in agents if one.suite and one.key not in self._allowed and self._executes(one)]
-        if not asking:
-            then()
-            return
 
-        def look() -> list[tuple[Need, str]]:
-            from agenteval_tui.runs.configured import distrusted
-
-            found: dict[str, tuple[Need, str]] = {}
-            for one in asking:
-                for need, reason in distrusted(one):
-                    known = found.get(str(need.folder))
-                    what = (*known[0].what, *need.what) if known is not None else need.what
-                    found[str(need.folder)] = (type(need)(need.folder, tuple(dict.fromkeys(what))), reason)
-            return list(found.values())
-
-        def answer(refused: list[tuple[Need, str]]) -> None:
+        def look() -> Permission | list[Asked]:
+            from agenteval_tui.runs.trusting import NotTrustedError, check_agents
             from agenteval_tui.tui.screens.trust import Asked
 
-            def allowed() -> None:
-                self._allowed.update(one.key for one in asking)
-                then()
+            try:
+                return check_agents(agents, trusted=all(one.key in self._allowed for one in agents))
+            except NotTrustedError as error:
+                session = self.agenteval.session
+                return [Asked(need.folder, session.why_not(need), need.what, need.files) for need in error.needs]
 
-            if refused:
-                asked = [Asked(need.folder, reason, need.what) for need, reason in refused]
-                self.agenteval.ask_trust(asked, doing, allowed)
+        def allowed(once: bool) -> None:
+            if once:
+                self._allowed.update(one.key for one in agents)
+            self.ask(look, answer, group="trust")
+
+        def answer(found: Permission | list[Asked]) -> None:
+            if isinstance(found, list):
+                self.agenteval.ask_trust(found, doing, allowed)
             else:
-                allowed()
+                then(found)
 
-        self.ask(look, answer, group="trust")
+        if not any(one.suite and self._about.get(one.key, (("unknown",), []))[0] for one in agents):
+            answer(look())  # nothing is read for it
+        else:
+            self.ask(look, answer, group="trust")
 
     # The conversation
 
@@ -345,17 +341,15 @@ class AgentsScreen(FrameScreen):
         if chat is not None and chat.busy:
             self.agenteval.say("The agent is still answering; esc cancels that.")
             return
-        self._permitted([one], "Asking this agent", lambda: self._ask(one, text))
+        self._permitted([one], "Asking this agent", lambda permission: self._ask(one, text, permission))
 
-    def _ask(self, one: Configured, text: str) -> None:
+    def _ask(self, one: Configured, text: str, permission: Permission) -> None:
         from agenteval_tui.runs.chat import Conversation
 
         chat = self._chats.get(one.key)
         if chat is None:
             session = self.agenteval.session
-            chat = self._chats[one.key] = Conversation(
-                one, store=lambda: session.store, trusted=one.key in self._allowed
-            )
+            chat = self._chats[one.key] = Conversation(one, permission, store=lambda: session.store)
         box = self.query_one("#prompt", Input)
         if box.value == text:
             box.value = ""

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.agents.permission import Need
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.presenters.outcomes import glyph
@@ -30,6 +31,13 @@ class Asked:
     folder: Path
     reason: str
     what: tuple[str, ...]
+    files: tuple[Path, ...] = ()
+    """That its commands name, wherever they lie."""
+
+    @property
+    def need(self) -> Need:
+        """The same without the reason."""
+        return Need(self.folder, self.what, self.files)
 
 
 def trust_lines(asked: Sequence[Asked], width: int) -> list[Line]:

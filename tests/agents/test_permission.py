@@ -1,0 +1,198 @@
+"""There is one trust check, and no second way in: who calls what is listed here, and a new caller fails."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import agenteval_tui
+from agenteval_tui import places
+from agenteval_tui.agents import permission as module
+from agenteval_tui.agents.embedders.registry import make_embedder
+from agenteval_tui.agents.permission import NOTHING, NotTrustedError, Permission, Use, permitted
+from agenteval_tui.agents.programs.process import start
+from agenteval_tui.agents.registry import make_agent
+
+PACKAGE = Path(agenteval_tui.__file__).parent
+
+# What makes something that can act or send, and the modules that may call it. Each of them passes on a permission that
+# it was given, or gets one from the check. A new module in this table is a new way in: give it a permission of
+# `runs.trusting`, and say here that it has.
+WAYS_IN = {
+    "make_agent": {"runs/asking.py", "runs/configured.py", "runs/prepared.py", "runs/executors/on_worker.py"},
+    "make_embedder": {"runs/asking.py"},
+    "call_function": {"runs/asking.py"},
+    "AgentSetup": {"agents/registry.py", "agents/embedders/registry.py", "agents/shop/record.py"},
+    "make_toolbox": {"agents/model_agent.py"},
+    "McpServer": {"agents/tools.py"},
+    "CommandTool": {"agents/tools.py"},
+    "PythonTools": {"agents/tools.py"},
+    "start_host": {"agents/python_agent.py", "agents/tools_python.py", "runs/python_call.py"},
+    "start": {
+        "agents/command.py",
+        "agents/tools_command.py",
+        "agents/tools_mcp_server.py",
+        "agents/programs/python_host.py",
+    },
+    "Asker": {"analysis/rejudge.py", "cli/grade.py", "runs/judging.py"},
+    # What hands out a permission.
+    "Permission": {"agents/permission.py"},
+    "permitted": {"runs/trusting.py"},
+    "received": {"runs/executors/wire.py"},
+    "check_trust": {"cli/permission.py", "runs/plan.py", "runs/resuming.py", "tui/session.py"},
+    "check_asking": {"cli/grade.py", "cli/judge_report.py"},
+    "check_agents": {"cli/agents.py", "tui/screens/agents.py"},
+    # What speaks with servers.
+    "AsyncClient": {"agents/connections.py", "agents/tools_mcp_server.py"},
+    "Connections": {"agents/http_agent.py", "agents/model_agent.py"},
+}
+
+PROCESSES = {
+    "agents/programs/process.py": "subprocess_exec",  # with a permission
+    "runs/client.py": "Popen",  # places.own_command
+    "tui/outside.py": "run",  # the person's own editor
+}
+INTERPRETERS = {
+    "places.py",  # own_command: with -P
+    "agents/programs/python_host.py",  # with -P
+}
+MODULES_THAT_START = {"subprocess", "multiprocessing", "pty", "runpy", "code"}
+CALLS_THAT_START = {
+    *("Popen", "subprocess_exec", "subprocess_shell", "create_subprocess_exec", "create_subprocess_shell", "system"),
+    *("popen", "spawnv", "spawnve", "spawnvp", "spawnl", "execv", "execve", "execvp", "execvpe", "execl", "execlp"),
+    *("posix_spawn", "posix_spawnp", "fork", "forkpty", "startfile", "check_output", "check_call"),
+}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {
+        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8"))
+        for path in PACKAGE.rglob("*.py")
+        if "bundled" not in path.parts
+    }
+
+
+def callers(name: str) -> Iterator[str]:
+    """The modules that call it, or hand it on as a value."""
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                function = node.func
+                called = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+                if called == name:
+                    yield path
+                if any(isinstance(one, ast.Name) and one.id == name for one in node.args):
+                    yield path
+
+
+@pytest.mark.parametrize("name", WAYS_IN)
+def test_who_makes_what_can_act(name: str) -> None:
+    if name == "start":  # many an object has such a method
+        found = {
+            path
+            for path, tree in trees().items()
+            for node in ast.walk(tree)
+            if (isinstance(node, ast.ImportFrom) and node.module == "agenteval_tui.agents.programs.process")
+            and any(one.name == "start" for one in node.names)
+        }
+    else:
+        found = set(callers(name))
+    assert found == WAYS_IN[name]
+
+
+def test_who_starts_processes() -> None:
+    found = {
+        path
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in CALLS_THAT_START)
+        or (isinstance(node, ast.Import) and any(one.name.split(".")[0] in MODULES_THAT_START for one in node.names))
+        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in MODULES_THAT_START)
+    }
+    assert found == set(PROCESSES)
+
+
+def test_who_names_an_interpreter() -> None:
+    """A child of ours that is a Python starts with -P: nothing is imported from the folder it is started in."""
+    found: set[str] = set()
+    for path, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr == "executable" and getattr(node.value, "id", "") == "sys":
+                found.add(path)
+    assert found - {"cli/doctor.py", "cli/init_files.py"} == INTERPRETERS
+    assert places.own_command("m")[1:] == ["-P", "-m", "m"]
+
+
+def test_nobody_else_makes_a_permission() -> None:
+    with pytest.raises(TypeError):
+        Permission(object(), everything=True)  # type: ignore[arg-type]
+    for name in ("_KEY", "_Key"):
+        users = {
+            path
+            for path, tree in trees().items()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute | ast.alias) and getattr(node, "attr", getattr(node, "name", "")) == name
+        }
+        assert users == set()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"kind": "command", "command": "touch was_here"},
+        {"kind": "python", "callable": "a:b"},
+        {"kind": "openai", "model": "m", "tools": [{"name": "t", "command": "x"}]},
+        {"kind": "openai", "model": "m", "tools": [{"name": "t", "python": "m:f"}]},
+        {"kind": "anthropic", "model": "m", "tools": [{"mcp": {"command": "x"}}]},
+        {"kind": "openai", "model": "m", "base_url": "https://elsewhere.test", "api_key_env": "K"},
+        {"kind": "http", "url": "https://elsewhere.test", "headers": {"a": "${K}"}},
+        {"kind": "replay", "file": "../outside.jsonl"},
+    ],
+)
+def test_what_nobody_asked_about_is_not_made(tmp_path: Path, config: dict[str, object]) -> None:
+    with pytest.raises(NotTrustedError):
+        make_agent("a", config, base_dir=tmp_path, env={"K": "value"})
+    other = permitted([Use(tmp_path / "other", ("x",))], everything=False, trust=_Trusting())
+    with pytest.raises(NotTrustedError):
+        make_agent("a", config, base_dir=tmp_path, env={"K": "value"}, permission=other)
+
+
+def test_nor_an_embedder(tmp_path: Path) -> None:
+    config = {"kind": "openai", "model": "m", "base_url": "https://elsewhere.test", "api_key_env": "K"}
+    with pytest.raises(NotTrustedError):
+        make_embedder("a", config, base_dir=tmp_path, env={"K": "value"})
+
+
+async def test_nor_a_program_started(tmp_path: Path) -> None:
+    with pytest.raises(NotTrustedError):
+        await start(["touch", "was_here"], cwd=tmp_path, env={}, permission=NOTHING)
+    assert not (tmp_path / "was_here").exists()
+
+
+async def test_a_program_that_changes_while_it_is_used_is_refused(tmp_path: Path) -> None:
+    script, beside = tmp_path / "agent.txt", tmp_path / "lib.py"
+    script.write_text("true")
+    beside.write_text("x = 1")
+    config = {"kind": "command", "command": "sh agent.txt"}
+    for changed in (script, beside):
+        permission = permitted([module.use_of_agent(tmp_path, config, tmp_path)], everything=True)
+        async with await start(["sh", "agent.txt"], cwd=tmp_path, env={}, permission=permission) as program:
+            await program.exited()
+        changed.touch()  # the same content is no change
+        async with await start(["sh", "agent.txt"], cwd=tmp_path, env={}, permission=permission) as program:
+            await program.exited()
+        changed.write_text(changed.read_text() + " # more")
+        with pytest.raises(module.AgentevalError, match=f"changed since .*{changed.name}"):
+            await start(["sh", "agent.txt"], cwd=tmp_path, env={}, permission=permission)
+
+
+class _Trusting:
+    """A list that trusts every folder."""
+
+    def why_not(self, folder: Path, files: object = ()) -> str:
+        return ""
