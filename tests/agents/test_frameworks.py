@@ -20,12 +20,16 @@ from dialects import CHAT, RESPONSES, Call, Text
 from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Prepared
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.programs.events import EventReader
 from agenteval_tui.agents.programs.python_host import PythonHost, RaisedError, start_host
 from agenteval_tui.agents.programs.request import request_document
 from agenteval_tui.agents.record import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript, Usage
+
+ALLOWED = permitted((), everything=True)
+
 
 FOLDER = Path(__file__).parent / "frameworks"
 
@@ -72,7 +76,7 @@ LATER = AgentRequest(
 
 
 async def play_all(module: str, targets: Iterable[str], env: dict[str, str]) -> tuple[dict[str, Played], Any]:
-    async with await start_host(FOLDER, {**os.environ, **env}) as host:
+    async with await start_host(FOLDER, {**os.environ, **env}, permission=ALLOWED) as host:
         played = {target: await play(host, f"{module}:{target}", REQUEST) for target in targets}
         for target in ("agent", "graph"):
             if target in played:
@@ -157,7 +161,13 @@ class TestPydanticAI:
         assert played["not_one"].wrong
 
     async def test_through_the_kind(self) -> None:
-        agent = make_agent("a", {"kind": "python", "callable": "of_pydantic_ai:test_agent"}, base_dir=FOLDER, env={})
+        agent = make_agent(
+            "a",
+            {"kind": "python", "callable": "of_pydantic_ai:test_agent"},
+            base_dir=FOLDER,
+            env={},
+            permission=ALLOWED,
+        )
         assert (await agent.check()).ok
         recorder = Recorder(REQUEST.messages)
         async for event in agent.run(REQUEST):
