@@ -109,8 +109,37 @@ def test_lexical() -> None:
     assert "cannot-fail" in said({"type": "Lexical", "min": 0})
 
 
+@pytest.mark.parametrize(
+    ("text", "other", "dice", "subset"),
+    [
+        ("The refund was NOT granted", "refund", 2 / 6, 1.0),
+        ("refund", "The refund was NOT granted", 2 / 6, 1.0),
+        ("granted", "not granted", 2 / 3, 1.0),
+        ("b a a", "a b", 1.0, 1.0),
+        ("Hello, world!", "world hello", 1.0, None),
+        ("a b c", "b c d", 4 / 6, None),
+        ("a b", "c d", 0.0, None),
+        ("ä ß", "Ä ß", 1.0, None),
+        ("!", "?", 0.0, None),
+        ("!", "!", 1.0, 1.0),
+        ("", "a", 0.0, 0.0),
+    ],
+)
+def test_sets_of_words_are_compared_whole_and_subsets_by_their_own_name(
+    text: str, other: str, dice: float, subset: float | None
+) -> None:
+    assert of(text, type="Lexical", to=other, method="token_set", min=0.9).score == pytest.approx(dice)
+    if subset is not None:
+        assert of(text, type="Lexical", to=other, method="token_subset").score == pytest.approx(subset)
+
+
+def test_the_measure_of_subsets_is_warned_of() -> None:
+    assert "weak" in said({"type": "Lexical", "to": "a", "method": "token_subset"})
+    assert "weak" not in said({"type": "Lexical", "to": "a", "method": "token_set"})
+
+
 @settings(max_examples=100, deadline=None)
-@given(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["ratio", "token_set", "rouge_l"]))
+@given(st.text(max_size=30), st.text(max_size=30), st.sampled_from(["ratio", "token_set", "token_subset", "rouge_l"]))
 def test_likeness_is_a_likeness(text: str, other: str, method: str) -> None:
     assert 0.0 <= likeness(text, other, method) <= 1.0
     assert likeness(text, text, method) == 1.0

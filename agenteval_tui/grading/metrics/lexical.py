@@ -24,12 +24,16 @@ class Lexical(Metric):
     """Measures how alike the text and an expected text are, 0 to 1.
 
     `ratio` compares characters in order (twice the longest common subsequence, divided by both lengths). `token_set`
-    compares the sets of words, whatever their order and number. `rouge_l` is the ROUGE-L F-measure: the longest common
-    subsequence of words, without case and punctuation (Lin 2004).
+    compares the sets of words, whatever their order and number: the Dice coefficient, twice the words in common,
+    divided by the sizes of both sets. `token_subset` gives 1 when all words of one text are in the other, so that
+    "refund" is like "The refund was not granted" (rapidfuzz's `token_set_ratio`). `rouge_l` is the ROUGE-L F-measure:
+    the longest common subsequence of words (Lin 2004). `token_set` and `rouge_l` ignore case and punctuation.
     """
 
     to: str | None = Field(None, description="The text to compare with. Without it: the criterion's expected value.")
-    method: Literal["ratio", "token_set", "rouge_l"] = Field("ratio", description="How likeness is measured.")
+    method: Literal["ratio", "token_set", "token_subset", "rouge_l"] = Field(
+        "ratio", description="How likeness is measured."
+    )
     min: float = Field(0.8, ge=0, le=1, description="The least likeness that passes, 0 to 1.")
 
     def check(self, value: Value, context: Context) -> MetricResult:
@@ -69,6 +73,9 @@ class Lexical(Metric):
     def findings(self) -> Iterator[Finding]:
         if self.min == 0:
             yield Finding("warning", "cannot-fail", "this cannot fail: any text is alike enough for `min` 0", ("min",))
+        if self.method == "token_subset":
+            text = "any text that has all words of the other, or only words of it, scores 1: `token_set` compares both"
+            yield Finding("warning", "weak", text, ("method",))
         if self.to == "":
             text = f"`to` is empty: only an empty text is like {quoted('')}"
             yield Finding("warning", "without-effect", text, ("to",))
@@ -83,8 +90,16 @@ def likeness(text: str, other: str, method: str) -> float:
     if method == "ratio":
         return float(fuzz.ratio(text, other)) / 100
     if method == "token_set":
+        return dice(text, other)
+    if method == "token_subset":
         return float(fuzz.token_set_ratio(text, other)) / 100
     return rouge_l(text, other)
+
+
+def dice(text: str, other: str) -> float:
+    """The Dice coefficient of the sets of words (lower case, letters and digits only): 2 |A and B| / (|A| + |B|)."""
+    left, right = set(_tokens(text)), set(_tokens(other))
+    return 2 * len(left & right) / (len(left) + len(right)) if left and right else 0.0
 
 
 def rouge_l(text: str, other: str) -> float:
