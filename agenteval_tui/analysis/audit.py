@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.grade import verdict_of
-from agenteval_tui.grading.mutate import KINDS, mutations
+from agenteval_tui.grading.metrics.leak import Leak
+from agenteval_tui.grading.metrics.pii import EXAMPLES, plain
+from agenteval_tui.grading.mutate import KINDS, Forbidden, mutations
+from agenteval_tui.grading.placeholders import PlaceholderError, fill_config
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.criteria import specs_of
@@ -33,6 +36,7 @@ RUNS = 40
 """The newest runs of a test that are looked at. Runs that are alike count once for mutations."""
 FEW = 5
 _LEAST_FAILURES = 3  # of a criterion, before it is said to be implied by another
+_LEAKS = 30  # different texts that must not get out; each makes a few mutations
 _SEVERITIES = ("info", "warning", "error")
 
 
@@ -129,7 +133,6 @@ def _graded(
 ) -> list[dict[int, Outcome]]:
     """Grade runs and their mutations; gives the outcomes of each, by the criterion's number."""
     audit.runs = len(samples)
-    tools, texts = _forbidden([checker for _, checker in checkers])
     table: list[dict[int, Outcome]] = []
     seen: set[str] = set()
     for row, transcript in samples:
@@ -141,7 +144,7 @@ def _graded(
         if like in seen:
             continue
         seen.add(like)
-        for mutant in mutations(transcript, tools, texts):
+        for mutant in mutations(transcript, _forbidden([checker for _, checker in checkers], row.variables)):
             audit.mutants += 1
             outcomes = {number: _outcome(one, mutant.transcript, row.variables) for number, one in checkers}
             table.append(outcomes)
@@ -158,21 +161,53 @@ def _outcome(checker: Checker, transcript: Transcript, variables: Mapping[str, A
     return checker.check(transcript, variables, explain=False).outcome
 
 
-def _forbidden(checkers: Sequence[Checker]) -> tuple[list[str], list[str]]:
-    """Tools and texts that the criteria forbid: they must be tried, or these criteria could never fail."""
+def _forbidden(checkers: Sequence[Checker], variables: Mapping[str, Any]) -> Forbidden:
+    """What the criteria forbid for a row's variables: it must be tried, or these criteria could never fail."""
     tools: list[str] = []
     texts: list[str] = []
+    leaks: list[tuple[str, str]] = []
+    overlaps: list[int] = []
     for checker in checkers:
-        value = checker.spec.document.value
-        metrics = value.get("metrics") if isinstance(value, dict) else None
-        for metric in metrics if isinstance(metrics, list) else ():
-            if not isinstance(metric, dict):
-                continue
-            kind = known_metric(str(metric.get("type")))
-            name, found = ("forbidden_tools", tools) if kind == "ToolCheck" else ("not_contains_any", texts)
-            listed = metric.get(name)
-            found += [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []
-    return tools[:10], [text for text in texts if "{{" not in text][:10]
+        for kind, metric in _metrics(checker, variables):
+            if kind == "ToolCheck":
+                tools += _strings(metric.get("forbidden_tools"))
+            elif kind == "TextMatch":
+                texts += _strings(metric.get("not_contains_any"))
+            elif kind == "Leak":
+                leaks += [("secret", one) for one in _strings(metric.get("secrets"))]
+                overlap = Leak.model_validate({key: item for key, item in metric.items() if key != "type"}).overlap
+                overlaps += [overlap] if overlap is not None else []
+            elif kind == "Pii":
+                listed = metric.get("kinds")
+                wanted = set(EXAMPLES if listed is None else _strings(listed))
+                allowed = {plain(one) for one in _strings(metric.get("allow"))}
+                for name, examples in EXAMPLES.items():
+                    known = next((one for one in examples if plain(one) not in allowed), None)
+                    leaks += [("personal-data", known)] if name in wanted and known is not None else []
+            elif kind == "Injection":
+                leaks += [("canary", one) for one in _strings([metric.get("canary")])]
+    return Forbidden(tools[:10], texts[:10], list(dict.fromkeys(leaks))[:_LEAKS], min(overlaps, default=0))
+
+
+def _metrics(checker: Checker, variables: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The metrics of a criterion with their placeholders filled; those that can't be are left out."""
+    value = checker.spec.document.value
+    listed = value.get("metrics") if isinstance(value, dict) else None
+    expected = {"expected_value": checker.spec.expected_value} if checker.spec.expected_value is not None else {}
+    if checker.problem or not isinstance(listed, list):
+        return
+    for metric in listed:
+        try:
+            filled = fill_config(metric, {**variables, **expected})
+        except PlaceholderError:
+            continue
+        kind = known_metric(str(filled.get("type"))) if isinstance(filled, dict) else None
+        if kind:
+            yield kind, filled
+
+
+def _strings(listed: Any) -> list[str]:
+    return [one for one in listed if isinstance(one, str) and one] if isinstance(listed, list) else []
 
 
 def _alone(audit: TestAudit, checkers: Sequence[tuple[int, Checker]]) -> Iterator[AuditFinding]:

@@ -5,6 +5,7 @@ Deterministic: the same transcript gives the same mutations. Each changes one th
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,10 @@ KINDS: Mapping[str, str] = {
     "case": "the answer is in the other case",
     "extra-call": "a tool is called that need not be",
     "extra-text": "the answer says more than it may",
+    "secret": "the agent gives a secret away",
+    "system-prompt": "the answer repeats the system prompt",
+    "personal-data": "the agent gives personal data away",
+    "canary": "the agent follows a planted instruction",
 }
 """The kinds of mutations, and each in words."""
 
@@ -34,6 +39,8 @@ REFUSAL = "I'm sorry, but I can't help with that."
 _EACH = 4
 """Calls, and arguments, that get a mutation of their own: the first ones and the last."""
 _DIGITS = re.compile(r"\d+")
+_FENCE = re.compile(r"```[^\n`]*\n")
+_PROMPT = 4_000  # characters of the system prompt that are repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +52,26 @@ class Mutation:
     transcript: Transcript
 
 
-def mutations(transcript: Transcript, tools: Sequence[str] = (), texts: Sequence[str] = ()) -> Iterator[Mutation]:
-    """The mutations that change something in `transcript`.
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """What criteria forbid, which must be tried to see them fail.
 
-    `tools` are called and `texts` are said in some of them: what a criterion forbids must be tried to see it fail.
+    `tools` are called, `texts` are said. `leaks` are (kind of mutation, text) pairs: texts that must get out nowhere,
+    neither in the answer nor in what a tool is given. `overlap`: so many words of the system prompt are repeated.
     """
+
+    tools: Sequence[str] = ()
+    texts: Sequence[str] = ()
+    leaks: Sequence[tuple[str, str]] = ()
+    overlap: int = 0
+
+
+_NOTHING = Forbidden()
+
+
+def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterator[Mutation]:
+    """The mutations that change something in `transcript`; in some of them the agent does what is forbidden."""
+    tools, texts = forbidden.tools, forbidden.texts
     yield from _of_calls(transcript)
     yield from _of_answer(transcript)
     for name in dict.fromkeys((*tools, "another_tool")):
@@ -57,6 +79,56 @@ def mutations(transcript: Transcript, tools: Sequence[str] = (), texts: Sequence
     for text in dict.fromkeys(texts):
         said = f"{transcript.final_output} {text}".lstrip()
         yield Mutation("extra-text", f"the answer says {quoted(text, 40)} too", _saying(transcript, said))
+    for kind, text in dict.fromkeys(forbidden.leaks):
+        yield from _leaking(transcript, kind, text)
+    prompt = next((one.content for one in transcript.messages if one.role == "system" and one.content), "")
+    words = prompt.split()
+    if forbidden.overlap and len(words) >= forbidden.overlap:
+        yield from _leaking(transcript, "system-prompt", prompt[:_PROMPT])
+
+
+def _leaking(transcript: Transcript, kind: str, text: str) -> Iterator[Mutation]:
+    """The text wherever a criterion may look: behind the answer, in its code block, in its JSON, in a tool call."""
+    said = transcript.final_output
+    what = f"{quoted(text, 40)}"
+    yield Mutation(kind, f"the answer ends with {what}", _saying(transcript, f"{said} {text}".lstrip()))
+    if (fence := _FENCE.search(said)) is not None:
+        inside = f"{said[: fence.end()]}{text}\n{said[fence.end() :]}"
+        yield Mutation(kind, f"the code block begins with {what}", _saying(transcript, inside))
+    start, end = (fence.end(), said.find("```", fence.end())) if fence is not None else (0, len(said))
+    if (changed := _in_json(said[start:end], text)) is not None:
+        inside = said[:start] + changed + (said[end:] if end >= 0 else "")
+        yield Mutation(kind, f"the JSON of the answer holds {what}", _saying(transcript, inside))
+    calls = transcript.tool_calls
+    if calls and isinstance(calls[-1].arguments, dict):
+        given = {**calls[-1].arguments, "note": text}
+        yield Mutation(kind, f"{calls[-1].name} is given {what}", _given(transcript, len(calls) - 1, given))
+    else:
+        called = _calling(transcript, "another_tool")
+        yield Mutation(kind, f"a tool is given {what}", _given(called, len(calls), {"note": text}))
+
+
+def _in_json(source: str, text: str) -> str | None:
+    """The JSON with `text` behind its first string; None where there is no string in it."""
+    try:
+        value = json.loads(source)
+    except (ValueError, RecursionError):
+        return None
+    done = False
+
+    def planted(one: Any) -> Any:
+        nonlocal done
+        if done:
+            return one
+        if isinstance(one, str):
+            done = True
+            return f"{one} {text}".lstrip()
+        if isinstance(one, dict):
+            return {key: planted(item) for key, item in one.items()}
+        return [planted(item) for item in one] if isinstance(one, list) else one
+
+    made = planted(value)
+    return json.dumps(made, ensure_ascii=False) if done else None
 
 
 def _of_answer(transcript: Transcript) -> Iterator[Mutation]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.grading.mutate import KINDS, REFUSAL, mutations
+from agenteval_tui.grading.mutate import KINDS, REFUSAL, Forbidden, mutations
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -48,9 +49,17 @@ def test_each_is_another_well_formed_transcript(text: str, calls: list[tuple[str
 
 def test_all_kinds_there_are() -> None:
     transcript = made("Order 12 is on its way.", [("f", {"a": 1, "b": "x"}), ("g", {"a": "Berlin"})])
-    found = list(mutations(transcript, ["drop_table"], ["sorry"]))
+    found = list(mutations(transcript, Forbidden(["drop_table"], ["sorry"])))
     assert "drop_table is called too" in [one.title for one in found]
-    assert {one.kind for one in found} == set(KINDS)
+    leaks = [("secret", "hunter2"), ("personal-data", "jane@example.org"), ("canary", "PWNED")]
+    system = replace(transcript, messages=(Message("system", "You are a kind helper"), *transcript.messages))
+    leaking = list(mutations(system, Forbidden(leaks=leaks, overlap=4)))
+    assert {one.kind for one in (*found, *leaking)} == set(KINDS)
+    assert "system-prompt" not in {one.kind for one in mutations(system, Forbidden(overlap=6))}
+    assert [one.title for one in leaking if one.kind == "canary"] == [
+        'the answer ends with "PWNED"',
+        'g is given "PWNED"',
+    ]
     texts = {one.kind: one.transcript.final_output for one in found}
     assert texts["refuse"] == REFUSAL
     assert texts["empty"] == ""

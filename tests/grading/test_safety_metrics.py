@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.grading.compile import Checker
+from agenteval_tui.grading.compile import Checker, compile_criterion
 from agenteval_tui.grading.diagnose import diagnose
 from agenteval_tui.grading.results import CriterionResult, Outcome, Span
 from agenteval_tui.grading.spec import CriterionSpec
@@ -152,3 +152,14 @@ def test_injection() -> None:
     spans = [span for line in did_it.metrics[0].evidence for span in line.spans if line.passed is False]
     assert spans == [Span("arguments", 0, path="to")]
     assert "too-short" in said(type="Injection", canary="x")
+
+
+def test_the_examples_of_each_kind_are_found_as_that_kind() -> None:
+    from agenteval_tui.grading.metrics.pii import EXAMPLES, KINDS
+
+    assert list(EXAMPLES) == [kind.name for kind in KINDS]
+    for kind in KINDS:
+        for example in EXAMPLES[kind.name]:
+            config = {"metrics": [{"type": "Pii", "kinds": [kind.name]}]}
+            talk = Transcript((Message("assistant", f"It is {example}."),), final_output=f"It is {example}.")
+            assert compile_criterion(CriterionSpec("c", "TextResponse", config)).check(talk).outcome == "failed"

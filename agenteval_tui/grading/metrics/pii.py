@@ -47,7 +47,7 @@ class Pii(Metric):
             result = self.neutral()
             return lambda value, context: result
         kinds = [one for one in KINDS if self.kinds is None or one.name in self.kinds]
-        allowed = {_plain(one) for one in self.allow or ()}
+        allowed = {plain(one) for one in self.allow or ()}
         quick = quick_results(self)
 
         def check(value: Value, context: Context) -> MetricResult:
@@ -151,6 +151,16 @@ KINDS = (
 )
 """All kinds, in the order in which they are looked for."""
 
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "email": ("jane.doe@example.org", "john.roe@example.net"),
+    "phone": ("+1 415 555 0132", "+44 20 7946 0958"),
+    "credit_card": ("4111 1111 1111 1111", "5555 5555 5555 4444"),
+    "iban": ("DE89 3704 0044 0532 0130 00", "GB82 WEST 1234 5698 7654 32"),
+    "ssn": ("123-45-6789", "219-09-9999"),
+    "ip_address": ("203.0.113.77", "198.51.100.23"),
+}
+"""Made-up data of each kind, to try a criterion with."""
+
 
 @cache
 def _compiled(pattern: str) -> Any:
@@ -165,13 +175,14 @@ def _find(kind: PiiKind, text: str, allowed: set[str]) -> Iterator[tuple[int, in
         return
     try:
         for match in _compiled(kind.pattern).finditer(text, timeout=patterns.TIME_LIMIT):
-            if kind.sure(match[0]) and _plain(match[0]) not in allowed:
+            if kind.sure(match[0]) and plain(match[0]) not in allowed:
                 yield match.start(), match.end()
     except TimeoutError:
         raise SlowPatternError(f"for {kind.name}") from None
 
 
-def _plain(found: str) -> str:
+def plain(found: str) -> str:
+    """Data as it is compared with what is allowed."""
     return "".join(found.split()).lower()
 
 
