@@ -95,6 +95,11 @@ class CriterionChange:
         """Whether another version of it judges now."""
         return bool(self.versions_was and self.versions_now) and set(self.versions_was) != set(self.versions_now)
 
+    @property
+    def comparable(self) -> bool:
+        """Whether both sides were judged by the same version of it; under another name it is the same one."""
+        return self.was is not None and self.now is not None and not self.edited
+
 
 @dataclass(frozen=True, slots=True)
 class TestChange:
@@ -132,6 +137,12 @@ class TestChange:
     def key(self) -> TestKey:
         """What tells it from other tests."""
         return self.suite_key, self.test, self.variation
+
+    @property
+    def comparable(self) -> bool:
+        """Whether its runs were judged alike on both sides: by the same versions of the same criteria. Of a test that
+        one side has not there is nothing to compare."""
+        return self.was is None or self.now is None or all(one.comparable for one in self.criteria)
 
     @property
     def label(self) -> str:
@@ -191,6 +202,14 @@ class Comparison:
     def in_state(self, *states: State) -> list[TestChange]:
         """The tests in one of these states, in order."""
         return [one for one in self.tests if one.state in states]
+
+    @property
+    def not_comparable(self) -> list[TestChange]:
+        """The tests whose criteria are others on the right: their verdicts say nothing of the agent alone. They are
+        counted all the same. Of two versions of a criterion that is what is compared."""
+        if "version" in (self.a.kind, self.b.kind):
+            return []
+        return [one for one in self.tests if not one.comparable]
 
     def counts(self) -> dict[State, int]:
         """How many tests are in each state; states without any are left out."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agenteval_tui.analysis.comparison_model import (
     Comparison,
     CriterionChange,
@@ -18,6 +20,7 @@ TESTS = {
     "sign-flip": "sign-flip test",
     "fisher": "Fisher's exact test",
 }
+_NAMED = 5
 SECTIONS: dict[State, tuple[str, str]] = {
     "worse": ("test worse", "tests worse"),
     "better": ("test better", "tests better"),
@@ -39,6 +42,18 @@ def section(state: State, number: int) -> str:
 def said_of_counts(found: Comparison) -> str:
     """`1 test worse, 3 tests better, 10 unchanged`."""
     return ", ".join(section(state, number) for state, number in found.counts().items()) or "nothing to compare"
+
+
+def said_of_criteria(tests: Sequence[TestChange]) -> str:
+    """`not comparable: 2 tests were judged by other criteria than before (a, b); ...`; "" for none."""
+    if not tests:
+        return ""
+    names = ", ".join(one.label for one in tests[:_NAMED]) + (" …" if len(tests) > _NAMED else "")
+    many = "1 test was" if len(tests) == 1 else f"{len(tests):,} tests were"
+    return (
+        f"not comparable: {many} judged by other criteria than before ({names});"
+        " figures and gates count the verdicts all the same"
+    )
 
 
 def points(share: float) -> str:

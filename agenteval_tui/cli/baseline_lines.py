@@ -19,7 +19,13 @@ _ATTRIBUTED = 100
 
 def print_against(out: Output, found: Against) -> None:
     """What changed since the baseline: counts, the tests that regressed, the pass rate with interval and test."""
-    from agenteval_tui.analysis.comparison_words import said_of_counts, said_of_rate, said_of_test, short_power
+    from agenteval_tui.analysis.comparison_words import (
+        said_of_counts,
+        said_of_criteria,
+        said_of_rate,
+        said_of_test,
+        short_power,
+    )
     from agenteval_tui.analysis.regressions import said_of_regression
 
     since = moment(found.shown.a.started_ms)
@@ -37,6 +43,8 @@ def print_against(out: Output, found: Against) -> None:
         out.line(("~ fell, within chance: ", "warn"), one_line(said_of_regression(one), 200))
     for one in quarantined[:_MOST]:
         out.line(("~ fell, in quarantine: ", "warn"), one_line(said_of_regression(one), 200))
+    if said := said_of_criteria(found.shown.not_comparable):
+        out.line((f"~ {one_line(said, 400)}", "warn"))
     whole = found.gating.overall
     if whole.rate is not None:
         parts = "; ".join(part for part in (said_of_test(whole), short_power(whole)) if part)

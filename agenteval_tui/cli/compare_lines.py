@@ -10,6 +10,7 @@ from agenteval_tui.analysis.comparison_words import (
     measures,
     points,
     said_of_counts,
+    said_of_criteria,
     said_of_figures,
     said_of_power,
     said_of_rate,
@@ -58,7 +59,9 @@ def print_comparison(
     """Both sides, all tests together, then what changed; what got worse first."""
     out.line(*_side(found.a), ("  →  ", "bold"), *_side(found.b))
     print_overall(out, found.overall)
-    for note in found.notes:
+    for note in (*found.notes, said_of_criteria(found.not_comparable)):
+        if not note:
+            continue
         out.line(("note: ", "warn"), one_line(note, 400))
     states = found.counts()
     if len(states) != 1 or ("same" in states and not everything):
@@ -121,7 +124,7 @@ def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed 
         if found.divergence:
             out.line((f"    first divergence: {one_line(found.divergence, 300)}", "dim"))
     for criterion in one.criteria:
-        if criterion.state not in ("same", "undecided") or criterion.edited:
+        if criterion.state not in ("same", "undecided") or criterion.edited or criterion.was_name:
             _criterion(out, one, criterion, found)
     if one.pair is not None and one.pair[0] != one.pair[1] and one.state in ("worse", "better"):
         out.line((f"    agenteval show {one.pair[0]} --diff {one.pair[1]}", "dim"))
@@ -132,8 +135,12 @@ def _criterion(out: Output, test: TestChange, one: CriterionChange, found: Attri
         return
     sign, style = _SIGNS[one.state]
     parts = [f"criterion {one.state}" if one.state in ("added", "removed") else said_of_figures(one)]
+    if one.was_name:
+        parts.append(f"renamed, it was {one_line(one.was_name, 40)}")
     if one.edited:
-        parts.append(f"config changed {version(one.versions_was[-1])} → {version(one.versions_now[-1])}")
+        parts.append(
+            f"not comparable: config changed {version(one.versions_was[-1])} → {version(one.versions_now[-1])}"
+        )
     mine = found.by_criterion.get(one.name) if found is not None else None
     if mine is not None and len(found.by_criterion if found is not None else ()) > 1:
         parts.append(mine.who)

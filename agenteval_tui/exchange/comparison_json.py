@@ -18,7 +18,13 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     to_json_value,
 )
-from agenteval_tui.analysis.comparison_words import said_of_counts, said_of_power, said_of_rate, said_of_test
+from agenteval_tui.analysis.comparison_words import (
+    said_of_counts,
+    said_of_criteria,
+    said_of_power,
+    said_of_rate,
+    said_of_test,
+)
 from agenteval_tui.exchange.moments import iso
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ def comparison_document(
         "overall": _overall(found.overall),
         "counts": dict(found.counts()),
         "said": said_of_counts(found),
-        "notes": list(found.notes),
+        "notes": [*found.notes, *([said] if (said := said_of_criteria(found.not_comparable)) else [])],
         "tests": [_test(one, (attributed or {}).get(one.key), (metrics or {}).get(one.key, {})) for one in found.tests],
     }
 
@@ -55,6 +61,7 @@ def against_document(found: Against) -> dict[str, Any]:
         "overall": _overall(found.gating.overall),
         "counts": dict(found.shown.counts()),
         "regressed": [one.label for one in found.regressed],
+        "not_comparable": [one.label for one in found.shown.not_comparable],
         "within_chance": [one.label for one in found.by_chance],
         "quarantined": [one.label for one in found.shown.in_state("worse") if one.quarantine],
         "without_baseline": found.without_baseline,
@@ -115,6 +122,7 @@ def _test(
         "name": one.name,
         "variation": one.variation,
         "state": one.state,
+        "comparable": one.comparable,
         "cases": one.cases,
         "was": _tally(one.was),
         "now": _tally(one.now),
@@ -140,6 +148,7 @@ def _criterion(
     return {
         "criterion": one.name,
         "was_name": one.was_name,
+        "comparable": one.comparable,
         "state": one.state,
         "was": _tally(one.was),
         "now": _tally(one.now),

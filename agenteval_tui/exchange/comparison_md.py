@@ -10,6 +10,7 @@ from agenteval_tui.analysis.comparison_words import (
     measures,
     points,
     said_of_counts,
+    said_of_criteria,
     said_of_power,
     said_of_rate,
     said_of_test,
@@ -54,7 +55,8 @@ def comparison_md(found: Comparison, attributed: Mapping[TestKey, Attributed | N
 def conclusion(found: Comparison) -> str:
     """What the numbers say, and how sure they are."""
     one = found.overall
-    said = [f"{said_of_counts(found)}.", f"Pass rate {said_of_rate(one)}."]
+    other = said_of_criteria(found.not_comparable)
+    said = [f"{said_of_counts(found)}.", *([f"{other}."] if other else []), f"Pass rate {said_of_rate(one)}."]
     said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
     return " ".join(said)
 

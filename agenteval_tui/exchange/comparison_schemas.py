@@ -83,6 +83,7 @@ _CRITERION = record(
     {
         "criterion": TEXT,
         "was_name": TEXT,
+        "comparable": {**FLAG, "description": "one version of it judged both sides"},
         "state": STATE,
         "was": _TALLY,
         "now": _TALLY,
@@ -121,6 +122,7 @@ COMPARISON: Schema = record(
                     "name": TEXT,
                     "variation": TEXT,
                     "state": STATE,
+                    "comparable": {**FLAG, "description": "false: its criteria are others on the right"},
                     "cases": COUNT,
                     "was": _TALLY,
                     "now": _TALLY,
@@ -158,6 +160,7 @@ AGAINST: Schema = record(
         "overall": {**_OVERALL, "description": "of the tests that gate"},
         "counts": _COUNTS,
         "regressed": array(TEXT),
+        "not_comparable": array(TEXT, "tests whose criteria are others than the baseline's; they count all the same"),
         "within_chance": array(TEXT, "tests that passed less often, as chance explains"),
         "quarantined": array(TEXT),
         "without_baseline": COUNT,

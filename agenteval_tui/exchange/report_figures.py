@@ -9,7 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agenteval_tui.analysis.comparison_words import points, said_of_counts, said_of_power, said_of_rate, said_of_test
+from agenteval_tui.analysis.comparison_words import (
+    points,
+    said_of_counts,
+    said_of_criteria,
+    said_of_power,
+    said_of_rate,
+    said_of_test,
+)
 from agenteval_tui.analysis.regressions import Against, against_baseline, said_of_regression
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.exchange.given_labels import labels_by_run
@@ -263,6 +270,8 @@ def _said_of_baseline(against: Against) -> str:
     if regressed:
         more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
         said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
+    if other := said_of_criteria(against.shown.not_comparable):
+        said.append(f"{other}.")
     said.append(f"Pass rate {said_of_rate(one)}.")
     said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
     if against.without_baseline:

@@ -268,3 +268,32 @@ def test_trends_break_where_a_criterion_changed(cli: Any, tmp_path: Path) -> Non
     assert 'criterion "facts" of order changed' in shown
     assert 'criterion "new" of order was added: judged otherwise from here' in shown
     assert "judged otherwise" not in cli("trends", "--window", "1m", "--test", "order", "--json").out
+
+
+def test_compare_says_which_verdicts_are_not_comparable(cli: Any, tmp_path: Path) -> None:
+    path = suite(tmp_path, [("tone", WRITTEN), ("facts", WRITTEN)])
+    cli("run", path, "--set-baseline")
+    cli("run", suite(tmp_path, [("facts", WRITTEN), ("voice", WRITTEN)]))
+    same = cli("compare", "baseline", "last", "--json").json("compare")
+    assert (same["notes"], same["tests"][0]["comparable"]) == ([], True), "renamed and reordered only"
+    names = {one["criterion"]: (one["was_name"], one["comparable"]) for one in same["tests"][0]["criteria"]}
+    assert names == {"facts": ("", True), "voice": ("tone", True)}
+    assert "not comparable" not in cli("compare", "baseline", "last", "--all").out
+    done = cli("run", suite(tmp_path, [("facts", STRICT), ("voice", WRITTEN)]), "--no-regressions")
+    said = (
+        "1 test was judged by other criteria than before (order): these verdicts are not comparable;"
+        " figures and gates count them all the same"
+    )
+    assert done.code == 1, "the gate counts it, and says so"
+    assert said in done.out
+    assert said in cli("compare", "baseline", "last").out
+    told = cli("compare", "baseline", "last", "--json").json("compare")
+    assert told["notes"] == [said]
+    (test,) = told["tests"]
+    assert (test["state"], test["comparable"], test["attribution"]["who"]) == ("worse", False, "criterion")
+    assert {one["criterion"]: one["comparable"] for one in test["criteria"]} == {"facts": False, "voice": True}
+    assert json.loads(cli("show", "last", "--json").out)["baseline"]["not_comparable"] == ["order"]
+    assert "not comparable" in cli("report").out
+    # Two versions compared on purpose say nothing of the sort.
+    old = json.loads(cli("criterion", "order/facts", "--json").out)["versions"][1]["hash"]
+    assert "not comparable;" not in cli("criterion", "order/facts", "--compare", old, "current").out

@@ -19,6 +19,7 @@ from agenteval_tui.analysis.comparison_words import (
     measures,
     p_said,
     points,
+    said_of_criteria,
     said_of_rate,
     score_of,
     share,
@@ -56,7 +57,8 @@ def head_lines(found: Comparison, width: int) -> list[Line]:
     lines: list[Line] = [_sides(found, width)]
     parts = [part for part in _rate(found.overall) if part] + [[(part, "dim")] for part in _measured(found)]
     lines += _side_by_side(parts, width)
-    lines += [fit(((" ", ""), (one_line(note, 300), "review")), width) for note in found.notes]
+    notes = [note for note in (*found.notes, said_of_criteria(found.not_comparable)) if note]
+    lines += [fit(((" ", ""), (one_line(note, 300), "review")), width) for note in notes]
     lines.append(((("─" if UNICODE else "-") * width, "rule"),))
     return lines
 
@@ -157,6 +159,9 @@ def _of_test(
         lines += paragraph(one_line(change.name, 300), width, "dim")
     if change.quarantine:
         lines += paragraph(f"in quarantine, does not gate: {change.quarantine}", width, "review")
+    if not change.comparable and not versions:
+        said = "its criteria are others on the right: these verdicts are not comparable, and count all the same"
+        lines += paragraph(said, width, "review")
     lines += _who(row, attributed, width, waiting=waiting, versions=versions)
     lines += [_figures("was", change.was, width), _figures("now", change.now, width)]
     if change.difference is not None:
