@@ -16,7 +16,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, on_a_termin
 from agenteval_tui.cli.output import Output, prepare_streams
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.own_files import log_error
-from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalError, program_error
+from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error
 
 INTERRUPTED = 130
 
@@ -180,6 +180,10 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
     except Exception as error:
         if debug:
             _trace(invocation.err)
+        of_path = path_error(error)
+        if of_path is not None:
+            _say_error(invocation.err, of_path)
+            return of_path.exit_code
         path = log_error(error, f"agenteval {' '.join(arguments[:1])}", places.data_dir())
         _say(invocation.err, program_error(error, path))
         return INFRASTRUCTURE

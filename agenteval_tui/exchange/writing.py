@@ -15,7 +15,7 @@ def write_pieces(path: Path, pieces: Iterable[str], *, force: bool = False) -> N
 
     Raises `AgentevalError`, also when there is a file of that name and `force` is not set.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         if path.is_dir():
             raise AgentevalError("this is a folder", where=str(path), mend="name a file in it")

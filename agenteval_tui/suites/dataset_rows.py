@@ -85,7 +85,7 @@ def take_back(added: Added) -> None:
             added.path.unlink()
             return
         path = added.path.resolve()
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")
         try:
             temporary.write_bytes(added.before)
             with contextlib.suppress(OSError):

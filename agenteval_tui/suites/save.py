@@ -101,7 +101,7 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
         before = path.stat()
         if not os.access(path, os.W_OK):
             raise SaveFailed("this file is read-only", where=where, mend="change its permissions, or save elsewhere")
-        temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as stream:

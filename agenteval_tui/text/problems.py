@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -59,6 +60,22 @@ def program_error(error: BaseException | None, log: object) -> str:
     kind = f" ({' '.join(f'{type(error).__name__}: {error}'.rstrip(': ').split())[:300]})" if error is not None else ""
     kept = f"The traceback is in {log}; please report it" if log is not None else "run with --debug for the traceback"
     return f"an error in the program{kind}. {kept}"
+
+
+def path_error(error: BaseException) -> AgentevalError | None:
+    """What the system says of a path that somebody gave (its name is too long, say); None for any other error."""
+    if isinstance(error, RuntimeError) and isinstance(error.__context__, OSError):
+        error = error.__context__  # how `Path.resolve` says that links lead in a circle
+    if not isinstance(error, OSError) or not isinstance(error.filename, str) or error.errno is None:
+        return None
+    mend = "give a shorter name" if error.errno == errno.ENAMETOOLONG else "check the path and its permissions"
+    where = error.filename if len(error.filename) <= _LONGEST_PATH else f"{error.filename[:_LONGEST_PATH]}…"
+    kind = AgentevalError if error.errno in _OF_THE_NAME else InfrastructureError
+    return kind(f"this path can't be used: {error.strerror}", where=where, mend=mend)
+
+
+_LONGEST_PATH = 120  # characters of a path that are shown
+_OF_THE_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Drafts:
         now = time.time_ns() // 1_000_000
         made = {"version": VERSION, "kind": kind, "suite": suite, "test": test, "part": part, "when_ms": now}
         path = self._path(kind, suite, test, part)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Half a character may stand in a text; JSON can hold it escaped.

@@ -10,7 +10,7 @@ All that this program uses of Textual's private parts for that. `tests/tui/test_
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
 from textual.app import ComposeResult
@@ -18,6 +18,10 @@ from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
+from textual.worker import Worker, WorkerState
+
+if TYPE_CHECKING:
+    from agenteval_tui.tui.app import AgentevalApp
 
 T = TypeVar("T")
 
@@ -103,6 +107,11 @@ class Sheet(ModalScreen[T]):
         """The sheet above it is gone: it goes too, when it was done meanwhile."""
         if not self._leaving.may_begin and self._leaving.on_top:
             super().dismiss(self._leaving.result)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that broke: say it once; the sheet stays open."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            cast("AgentevalApp", self.app).say_bug(event.worker.error, event.worker.name)
 
     async def _dispatch_message(self, message: Message) -> None:
         if not self._leaving.drops(message):

@@ -8,7 +8,7 @@ from textual.notifications import Notification, Notify
 
 from agenteval_tui import places
 from agenteval_tui.own_files import log_error
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.problems import AgentevalError, path_error
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.in_order import InOrder
 from agenteval_tui.tui.notices import Notices, Place
@@ -62,7 +62,12 @@ class Speaking(InOrder):
         super().clear_notifications()
 
     def say_bug(self, error: BaseException, doing: str) -> None:
-        """Something broke that should not: one sentence here, the traceback in a file."""
+        """Something broke that should not: one sentence here, the traceback in a file. What the system says of a path
+        that somebody gave is no bug."""
+        of_path = path_error(error)
+        if of_path is not None:
+            self.say_error(of_path)
+            return
         path = log_error(error, doing, places.data_dir())
         kind = type(error).__name__
         kept = f"The traceback is in {path}" if path is not None else "Its traceback can't be written"

@@ -243,3 +243,35 @@ async def test_a_history_that_moves_under_the_open_app_is_said_and_the_new_one_i
         app._look_at_history()
         await settle(pilot)
         assert sum("moved or deleted" in note.message for note in app._notifications) == 1
+
+
+async def test_a_file_name_that_is_too_long_is_one_sentence_and_the_sheet_stays(fresh: tuple[Path, Path]) -> None:
+    from agenteval_tui.tui.screens.export import ExportScreen
+    from agenteval_tui.tui.widgets.form import Form
+
+    app = app_on(*fresh)
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await settle(pilot)
+        await go_to(pilot, "order-status")
+        await pilot.press("enter")
+        await settle(pilot)
+        await pilot.press("X")
+        await settle(pilot)
+        sheet = app.screen
+        assert isinstance(sheet, ExportScreen)
+        sheet.query_one(Form).fill({"file": "x" * 300 + ".md"})
+        await pilot.press("enter")
+        await settle(pilot)
+        told = text_of(app) + " ".join(note.message for note in app._notifications)
+        assert "File name too long" in told
+        assert "bug" not in told
+        assert app.screen is sheet
+    assert not (places.data_dir() / "errors.log").exists()
+
+
+def test_a_name_that_the_system_just_takes_can_be_written(tmp_path: Path) -> None:
+    from agenteval_tui.exchange.writing import write_pieces
+
+    for name in ("x" * 255, "日" * 85):
+        write_pieces(tmp_path / name, ["text"])
+        assert (tmp_path / name).read_text() == "text"
