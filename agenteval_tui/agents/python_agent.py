@@ -171,7 +171,7 @@ class PythonAgent:
                     str(error), env
                 ), "see docs/agents.md for what may be named, and what it may give"
             said, mend = f"{options.callable} raised {error}", ""
-            if str(error).startswith(("ModuleNotFoundError", "ImportError")):
+            if "ImportError" in error.kinds:
                 mend = (
                     "install the package, or name an interpreter that has it in `python`; "
                     "for a module of your own, put it beside the suite or name its folder in `path`"

@@ -30,7 +30,10 @@ class Way(NamedTuple):
 def way_of(metric: str, line: Evidence) -> Way:
     """What a missed line of evidence of a metric type comes down to."""
     known = _WAYS.get(metric)
-    condition, about, way = known(line) if known is not None else Way(line.condition)
+    try:
+        condition, about, way = known(line) if known is not None else Way(line.condition)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        condition, about, way = Way(line.condition)  # fields that are not ours: of a file, or a newer program
     return Way(cut(condition), cut(about), cut(way))
 
 

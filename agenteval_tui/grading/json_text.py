@@ -32,9 +32,12 @@ class NotJsonError(ValueError):
     """
 
     def __init__(self, fields: dict[str, Any], position: int) -> None:
-        super().__init__(of_syntax(fields))
+        super().__init__()
         self.fields = fields
         self.position = position
+
+    def __str__(self) -> str:
+        return of_syntax(self.fields)
 
 
 class UnreadableJsonError(CodedError):
