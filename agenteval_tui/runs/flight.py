@@ -81,6 +81,9 @@ class Flight:
         """Empty, "timeout" or "cancelled"."""
         self.refused: Failed | None = None
         """The failure with which the server sent the run back into the line."""
+        self.refusals = 0
+        """How often the server refused it, up to now; `refused_alone` of them while nothing else of its agent asked."""
+        self.refused_alone = 0
         self.landed = False
         """True once the agent is done; what follows is grading, which the run's time does not count."""
         self.settled = False

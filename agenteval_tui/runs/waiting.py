@@ -11,18 +11,39 @@ from heapq import heapify, heappop, heappush
 from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.runs.stopping import Repetitions
 
+_BEHIND = 1 << 40  # what may begin only alone stands behind everything else
+
 
 @dataclass(slots=True)
 class _Line:
     """What waits for one agent: a heap of (position, run id); entries whose run was taken away, or back, are passed
-    over."""
+    over. `resting` is a heap of (when it may begin, position, run id); `alone` are runs that begin only when nothing
+    else of the agent is on its way."""
 
     limit: int | None
     cut: int | None = None
     ready: list[tuple[int, str]] = field(default_factory=list)
+    resting: list[tuple[float, int, str]] = field(default_factory=list)
+    single: str = ""  # the run that began when nothing else was on its way, while nothing else has begun
+    rests: set[str] = field(default_factory=set)  # the names in `resting`
+    alone: set[str] = field(default_factory=set)
     count: int = 0
     busy: int = 0
     until: float = 0.0
+
+    @property
+    def startable(self) -> int:
+        """How many of those that are ready may begin as far as the others are concerned."""
+        alone = len(self.alone - self.rests)
+        return self.count - alone or (1 if alone and not self.busy else 0)
+
+    def leave(self, name: str) -> None:
+        """A run that waits is taken out."""
+        self.alone.discard(name)
+        if name in self.rests:
+            self.rests.remove(name)
+        else:
+            self.count -= 1
 
     def room(self, wanted: int, clock: Callable[[], float]) -> int:
         if self.until and clock() < self.until:
@@ -56,7 +77,9 @@ class WaitingRuns:
         self._members: dict[int, list[str]] = {}
         self._later: dict[int, deque[str]] = {}
         self._held: set[str] = set()  # the same again, all together
+        self._last = 0
         for position, run in enumerate(runs):
+            self._last = position
             name = run.ref.run
             self._waiting[name] = (position, run)
             line = self._lines.get(run.agent.hash)
@@ -80,22 +103,28 @@ class WaitingRuns:
 
     def ready(self) -> int:
         """How many runs could begin now, were there no other limit."""
-        return sum([line.room(line.count, self._clock) for line in self._lines.values()])
+        for line in self._lines.values():
+            self._rested(line)
+        return sum([line.room(line.startable, self._clock) for line in self._lines.values()])
 
     def take(self) -> RunPlan | None:
         """The next run that may begin; None when none waits or all their agents are busy. Give it back by `release`."""
         best: _Line | None = None
         for line in self._lines.values():
+            self._rested(line)
             while line.ready and (line.ready[0][1] not in self._waiting or line.ready[0][1] in self._held):
                 heappop(line.ready)
             if line.ready and (best is None or line.ready[0][0] < best.ready[0][0]) and line.room(1, self._clock):
+                if line.busy and line.ready[0][1] in line.alone:
+                    continue  # it stands behind all others: there is nothing else
                 best = line
         if best is None:
             return None
         position, name = heappop(best.ready)
         run = self._waiting.pop(name)[1]
         self._taken[name] = position
-        best.count -= 1
+        best.leave(name)
+        best.single = "" if best.busy else name
         best.busy += 1
         return run
 
@@ -108,17 +137,32 @@ class WaitingRuns:
             group.begun -= 1
             self._feed(group)
 
-    def put_back(self, run: RunPlan) -> None:
-        """A run that was taken waits again, at its old place: before all that came behind it."""
-        line = self._lines[run.agent.hash]
-        position = self._taken.pop(run.ref.run)
+    def put_back(self, run: RunPlan, *, rest_s: float = 0.0, alone: bool = False) -> None:
+        """A run that was taken waits again, behind all others of its agent: another one shows whether there is room.
+
+        It does not begin for `rest_s` seconds, and, `alone`, only when nothing else of its agent is on its way.
+        """
+        line, name = self._lines[run.agent.hash], run.ref.run
+        del self._taken[name]
         line.busy -= 1
-        self._waiting[run.ref.run] = (position, run)
-        self._ready(line, position, run.ref.run)
+        self._last += 1
+        position = self._last + _BEHIND * alone
+        self._waiting[name] = (position, run)
+        if alone:
+            line.alone.add(name)
+        if rest_s > 0:
+            line.rests.add(name)
+            heappush(line.resting, (self._clock() + rest_s, position, name))
+        else:
+            self._ready(line, position, name)
 
     def busy(self, agent: str) -> int:
         """How many runs of the agent are on their way."""
         return self._lines[agent].busy
+
+    def was_alone(self, run: RunPlan) -> bool:
+        """Whether nothing else of its agent was on its way while this run was; asked before it is given back."""
+        return self._lines[run.agent.hash].single == run.ref.run
 
     def cut(self, agent: str, limit: int | None, until: float) -> None:
         """No more than `limit` runs of the agent at once for now (None: as many as ever), and none before `until`."""
@@ -138,7 +182,7 @@ class WaitingRuns:
                 self._later[id(group)].remove(run_id)
                 return run
             group.begun -= 1
-        self._lines[run.agent.hash].count -= 1
+        self._lines[run.agent.hash].leave(run_id)
         if group is not None:
             self._feed(group)
         return run
@@ -164,6 +208,9 @@ class WaitingRuns:
         self._held.clear()
         for line in self._lines.values():
             line.ready.clear()
+            line.resting.clear()
+            line.rests.clear()
+            line.alone.clear()
             line.count = 0
         return [run for _, run in left]
 
@@ -185,7 +232,15 @@ class WaitingRuns:
                 later.appendleft(name)
                 self._held.add(name)
                 group.begun -= 1
-                self._lines[self._waiting[name][1].agent.hash].count -= 1
+                self._lines[self._waiting[name][1].agent.hash].leave(name)
+
+    def _rested(self, line: _Line) -> None:
+        """What has rested long enough stands in the line again."""
+        while line.resting and line.resting[0][0] <= self._clock():
+            _, position, name = heappop(line.resting)
+            if name in line.rests and self._waiting[name][0] == position:
+                line.rests.remove(name)
+                self._ready(line, position, name)
 
     @staticmethod
     def _ready(line: _Line, position: int, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -44,10 +45,10 @@ def server(takes: int, seconds: float = 0.004, **failed: Any) -> Any:
         busy += 1
         try:
             await asyncio.sleep(seconds)
-            yield TextDelta("hello")
-            yield Done()
         finally:
-            busy -= 1
+            busy -= 1  # before the answer is out: nobody says when a generator that is left is closed
+        yield TextDelta("hello")
+        yield Done()
 
     return script
 
@@ -224,3 +225,53 @@ async def test_attempts_of_runs_that_still_stand_in_line_are_kept(execution: Exe
     (paid,) = one.store.costs(row.id)
     assert (row.cost, row.input_tokens) == (paid.cost, paid.input_tokens) == (0.25, 10)
     assert one.of(Progress)[-1].cost == 0.25
+
+
+def poisonous(poison: set[int], seconds: float = 0.02, **failed: Any) -> Any:
+    """A server that has time, and refuses some requests whenever they come."""
+
+    async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        await asyncio.sleep(seconds)
+        if request.repetition in poison:
+            yield Failed(BUSY, retry=True, **failed)
+            return
+        yield TextDelta("hello")
+        yield Done()
+
+    return script
+
+
+@pytest.mark.parametrize("poison", [{1}, {200}, {50, 100, 150}, {1, 2, 3}, {198, 199, 200}])
+async def test_runs_that_are_always_refused_hold_up_nobody(execution: Execute, scripts: Any, poison: set[int]) -> None:
+    scripts.script = poisonous(poison)
+    one = execution(ONE, repeat=200, concurrency=16)
+    await one.run()
+    rows = one.store.runs_of_execution(one.engine.plan.execution_id)
+    assert {row.repetition for row in rows if row.status == "error"} == poison
+    assert sum(row.status == "passed" for row in rows) == 200 - len(poison)
+    broken = next(row for row in rows if row.status == "error")
+    assert broken.error_kind == "rate_limit"
+    assert re.search("refused [34] times", broken.error_message)
+    assert "other runs were answered" in broken.error_message
+    assert "concurrency" not in one.store.transcript(broken.id).error.mend
+    assert len(scripts.requests) <= 200 + 3 * len(poison), "each refused run asks four times at most"
+
+
+async def test_refused_runs_wait_at_the_end_of_the_line(execution: Execute, scripts: Any) -> None:
+    """The first run is refused once: all others are asked before it is asked again."""
+    refused = False
+
+    async def script(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        nonlocal refused
+        if request.repetition == 1 and not refused:
+            refused = True
+            yield Failed(BUSY, retry=True, retry_after_s=0.001)
+            return
+        yield TextDelta("hello")
+        yield Done()
+
+    scripts.script = script
+    one = execution(ONE, repeat=12, concurrency=1)
+    await one.run()
+    assert [request.repetition for request in scripts.requests] == [1, *range(2, 13), 1]
+    assert set(one.statuses().values()) == {"passed"}

@@ -78,3 +78,24 @@ def test_a_server_that_refuses_everybody_is_given_up() -> None:
     assert throttle.barren
     throttle.accepted(0.0, 8)
     assert not throttle.barren
+
+
+def test_a_lone_refusal_says_nothing_of_the_server_and_a_second_one_soon_after_does() -> None:
+    throttle = Throttle()
+    assert throttle.lone(16)
+    throttle.passed_over()
+    assert not throttle.lone(15)
+    assert throttle.refused(0.0, 1.0, 15, 0.5)
+    assert throttle.limit == 8, "sixteen were on their way, with the one before"
+    for _ in range(31):
+        throttle.accepted(2.0, 16)
+    assert not throttle.lone(16)
+    throttle.accepted(2.0, 16)
+    assert throttle.lone(16)
+
+
+def test_what_was_answered_together_at_the_cut_is_what_the_server_takes() -> None:
+    throttle = Throttle()
+    throttle.refused(0.0, 1.0, 16, 0.5)
+    assert [throttle.accepted(0.0, 16) for _ in range(13)][-1]
+    assert throttle.limit == 13
