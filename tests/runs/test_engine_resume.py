@@ -80,14 +80,14 @@ async def test_what_is_missing_is_run_and_all_is_shown(execution: Execute, scrip
 
 async def test_repetitions_that_ended_before_count_for_an_early_stop(execution: Execute, scripts: Any) -> None:
     scripts.script = costly
-    one = execution(STOP, repeat=30, max_cost=0.9, concurrency=2)
+    one = execution(STOP, repeat=40, max_cost=0.9, concurrency=2)
     await one.run()
     assert len(scripts.requests) == 9
     engine, _, view = resumed(one, max_cost=100.0)
     await engine.run()
-    assert len(scripts.requests) == 12
-    assert (view.count("passed"), view.count("skipped")) == (12, 18)
-    assert "after 12 of 30 runs" in one.store.run(one.engine.plan.runs[-1].ref.run).why
+    assert len(scripts.requests) == 24
+    assert (view.count("passed"), view.count("skipped")) == (24, 16)
+    assert "after 24 of 40 runs" in one.store.run(one.engine.plan.runs[-1].ref.run).why
 
 
 async def test_a_cancelled_execution_goes_on_where_it_was(execution: Execute, scripts: Any) -> None:
