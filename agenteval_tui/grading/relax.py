@@ -7,12 +7,15 @@ that makes it check nothing at all. The work is bounded by the number of configs
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from typing import Any
 
 from agenteval_tui.grading.compile import Checker, compile_criterion
+from agenteval_tui.grading.diagnose import diagnose
 from agenteval_tui.grading.metrics.tool_check import ToolCheck
 from agenteval_tui.grading.placeholders import PlaceholderError, fill
 from agenteval_tui.grading.registry import known_metric
@@ -271,12 +274,22 @@ class _Search:
         new_text = changed_text(text, tidied(self.value, ordered(changes)))
         if new_text is None or new_text == text:
             return None
+        if self._codes(new_text) - self.codes:
+            return None  # what `validate` would complain about is no way out
         result = Checker(replace(self.spec, config=new_text)).check(self.transcript, self.variables, explain=False)
         if result.outcome is not Outcome.PASSED or not self._still_checks(result):
             return None
         steps = tuple(change.title for change in changes)
         title = "; ".join(steps)
         return Relaxation(title, Fix(title, edits_between(text, new_text)), new_text, round(_cost(changes), 3), steps)
+
+    @cached_property
+    def codes(self) -> Counter[str]:
+        """The diagnostics that the config has already, by code."""
+        return self._codes(self.spec.config_text)
+
+    def _codes(self, text: str) -> Counter[str]:
+        return Counter(one.code for one in diagnose(text, self.spec.prototype_class))
 
 
 def _by_condition(found: Iterable[tuple[str, Change]]) -> dict[str, list[Change]]:

@@ -142,12 +142,21 @@ GET = ("get_order", {"order_id": "#W1"})
         ),
         ([("f", {})], {"tools": [{"name": "f", "arguments": {"a": 1}}]}, {"arguments": {}}),
         ([("get_orders", {})], {"tools": [{"name": "get_order"}]}, {"name": "get_orders"}),
-        ([("other", {})], {"tools": [{"name": "get_order"}]}, {"required": False}),
+        (
+            [("other", {})],
+            {"tools": [{"name": "get_order"}], "forbidden_tools": ["drop_table"]},
+            {"required": False},
+        ),
     ],
 )
 def test_the_best_for_tools(made: list[Any], metric: dict[str, Any], best: dict[str, Any]) -> None:
     (tool,) = metric_of(tools(answer("", *made), **metric)[0])["tools"]
     assert {key: tool[key] for key in best} == best
+
+
+def test_what_validate_would_complain_about_is_not_offered() -> None:
+    # Without `required` nothing would be left that can fail.
+    assert tools(answer("", ("other", {})), tools=[{"name": "get_order"}]) == []
 
 
 def test_what_is_forbidden_is_allowed_last() -> None:
