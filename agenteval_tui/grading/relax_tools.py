@@ -172,7 +172,7 @@ def _widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected
 
     def change(title: str, value: Any, cost: float) -> Iterator[Change]:
         try:
-            holds = compile_matcher(value if value is not written else expected).holds
+            holds = compile_matcher(value if value is not written else expected, named=True).holds
         except ValueError:
             return
         if "{{" in str(value) or all(holds(one) for one in wrong):

@@ -11,13 +11,27 @@ from agenteval_tui.text.quick_dataclass import dataclass
 
 Holds = Callable[[Any], bool]
 
-NAMES = ("$any", "$contains", "$ignore_case", "$regex", "$one_of", "$gt", "$gte", "$lt", "$lte", "$not", "$type")
+NAMES = (
+    "$any",
+    "$contains",
+    "$ignore_case",
+    "$regex",
+    "$one_of",
+    "$optional",
+    "$gt",
+    "$gte",
+    "$lt",
+    "$lte",
+    "$not",
+    "$type",
+)
 MATCHER_EXAMPLES: list[Any] = [
     {"$any": True},
     {"$contains": ""},
     {"$ignore_case": ""},
     {"$regex": ""},
     {"$one_of": []},
+    {"$optional": ""},
     {"$gt": 0},
     {"$gte": 0},
     {"$lt": 1},
@@ -57,7 +71,7 @@ def errors_in(arguments: Mapping[str, Any] | list[dict[str, Any]]) -> MatcherErr
     for number, one in enumerate(arguments if isinstance(arguments, list) else [arguments]):
         for name, expected in one.items():
             try:
-                compile_matcher(expected, (number, name) if isinstance(arguments, list) else (name,))
+                compile_matcher(expected, (number, name) if isinstance(arguments, list) else (name,), named=True)
             except MatcherError as error:
                 found.append(error)
     if not found:
@@ -68,21 +82,30 @@ def errors_in(arguments: Mapping[str, Any] | list[dict[str, Any]]) -> MatcherErr
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """An expected value made ready: `holds` says whether a value is right, `said` what is expected, in words."""
+    """An expected value made ready: `holds` says whether a value is right, `said` what is expected, in words.
+
+    `optional`: what has a name may also be absent; if it is given, `holds` decides.
+    """
 
     holds: Holds
     said: str
     plain: bool
+    optional: bool = False
 
 
-def compile_matcher(expected: Any, path: tuple[str | int, ...] = ()) -> Matcher:
-    """Make an expected value ready. Raises `MatcherError`."""
+def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: bool = False) -> Matcher:
+    """Make an expected value ready. `named`: of an argument or a key, which may be optional. Raises `MatcherError`."""
     if is_matcher(expected):
+        if "$optional" in expected and not named:
+            raise MatcherError(
+                "`$optional` stands at an argument or a key: nothing else can be left out", (*path, "$optional")
+            )
         parts = [_one(name, operand, (*path, name)) for name, operand in expected.items()]
         if len(parts) == 1:
             return parts[0]
         tests = tuple(part.holds for part in parts)
-        return Matcher(lambda value: all(test(value) for test in tests), " and ".join(p.said for p in parts), False)
+        said, optional = " and ".join(p.said for p in parts), any(part.optional for part in parts)
+        return Matcher(lambda value: all(test(value) for test in tests), said, False, optional)
     if isinstance(expected, Mapping) and _holds_matcher(expected):
         return _object(expected, path)
     if isinstance(expected, list) and _holds_matcher(expected):
@@ -147,12 +170,14 @@ def _holds_matcher(value: Any) -> bool:
 
 
 def _object(expected: Mapping[str, Any], path: tuple[str | int, ...]) -> Matcher:
-    tests = {key: compile_matcher(item, (*path, key)).holds for key, item in expected.items()}
+    made = {key: compile_matcher(item, (*path, key), named=True) for key, item in expected.items()}
+    tests = {key: matcher.holds for key, matcher in made.items()}
+    due = frozenset(key for key, matcher in made.items() if not matcher.optional)
     return Matcher(
         lambda value: (
             isinstance(value, Mapping)
-            and value.keys() == tests.keys()
-            and all(test(value[key]) for key, test in tests.items())
+            and due <= value.keys() <= tests.keys()
+            and all(test(value[key]) for key, test in tests.items() if key in value)
         ),
         shown(expected),
         False,
@@ -180,6 +205,9 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
         options = tuple(compile_matcher(item, (*path, number)).holds for number, item in enumerate(operand))
         said = f"one of {shown(operand)}"
         return Matcher(lambda value: any(option(value) for option in options), said, False)
+    if name == "$optional":
+        inner = compile_matcher(operand, path)
+        return Matcher(inner.holds, f"{inner.said}, if given", False, True)
     if name in ("$gt", "$gte", "$lt", "$lte"):
         if isinstance(operand, bool) or not isinstance(operand, int | float):
             raise MatcherError(f"`{name}` needs a number, not {_article(operand)}", path)

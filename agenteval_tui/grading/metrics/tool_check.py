@@ -26,8 +26,9 @@ class ToolCheckData(Properties):
     arguments: dict[str, Any] | list[dict[str, Any]] | None = Field(
         None,
         description="The arguments of each call: names with the expected value (any JSON), or a matcher such as "
-        '{"$any": true}, {"$contains": "x"}, {"$regex": "..."}, {"$one_of": [...]}, {"$gte": 1}. As a list of '
-        "objects an argument may stand there several times: any of its values will do.",
+        '{"$any": true}, {"$contains": "x"}, {"$regex": "..."}, {"$one_of": [...]}, {"$gte": 1}, {"$optional": "x"} '
+        "(may be absent; if given, it is x). As a list of objects an argument may stand there several times: any of "
+        "its values will do.",
         examples=MATCHER_EXAMPLES,
         json_schema_extra=TOOL_ARGUMENTS,
     )

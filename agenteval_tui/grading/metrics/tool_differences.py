@@ -79,7 +79,11 @@ def differences(tool: Tool, call: ToolCall) -> tuple[ArgumentDifference, ...]:
         return (ArgumentDifference("unreadable", "", "", got=call.arguments, malformed=call.malformed),)
     additional = [] if tool.additional else tool.additional_names(given)
     found = [_differs(one, given[one.name]) for one in expected if one.name in given and not one.holds(given[one.name])]
-    found += [_missing(one, given, tool.additional_names(given)) for one in expected if one.name not in given]
+    found += [
+        _missing(one, given, tool.additional_names(given))
+        for one in expected
+        if one.name not in given and not one.optional
+    ]
     found += [ArgumentDifference("extra", name, name, got=given[name], cost=0.5) for name in additional]
     return tuple(found)
 

@@ -28,6 +28,11 @@ class Expected:
     matchers: tuple[Matcher, ...]
     values: tuple[Any, ...] = ()
 
+    @property
+    def optional(self) -> bool:
+        """Whether it may be absent."""
+        return any(matcher.optional for matcher in self.matchers)
+
     def holds(self, value: Any) -> bool:
         """Whether `value` is right."""
         return any(matcher.holds(value) for matcher in self.matchers)
@@ -56,9 +61,11 @@ class Tool:
                 for name, value in one.items():
                     values.setdefault(name, []).append(value)
             self.expected = tuple(
-                Expected(name, tuple(map(compile_matcher, written)), tuple(written)) for name, written in values.items()
+                Expected(name, tuple(compile_matcher(value, named=True) for value in written), tuple(written))
+                for name, written in values.items()
             )
         self._names = frozenset(one.name for one in self.expected or ())
+        self._optional = frozenset(one.name for one in self.expected or () if one.optional)
 
     def usage(self, calls: int) -> float:
         """1 when the number of calls is right; 0 when a required tool was never called; else 0.5."""
@@ -77,11 +84,13 @@ class Tool:
             return not expected and self.additional
         for one in expected:
             if one.name not in given:
+                if one.name in self._optional:
+                    continue
                 return False
             matchers = one.matchers
             if not (matchers[0].holds(given[one.name]) if len(matchers) == 1 else one.holds(given[one.name])):
                 return False
-        return self.additional or len(given) == len(self._names)
+        return self.additional or given.keys() <= self._names
 
     def additional_names(self, given: Mapping[str, Any]) -> list[str]:
         """The names of arguments that are given and not expected."""

@@ -34,9 +34,11 @@ class Wanted:
         self._key = name.lower() if any_case else name
         self._any_case = any_case
         self.matchers: dict[str, Matcher] | None = None
+        self._due: frozenset[str] = frozenset()
         self._paths: tuple[tuple[tuple[str, ...], Matcher | None], ...] = ()
         if isinstance(arguments, dict):
             self.matchers = {key: _matcher(item, plain) for key, item in arguments.items()}
+            self._due = frozenset(key for key, matcher in self.matchers.items() if not matcher.optional)
             if not isinstance(how, str):
                 paths = [(tuple(path.split(".")), _look(arguments, path.split("."))) for path in how]
                 self._paths = tuple((p, None if v is _MISSING else _matcher(v, plain)) for p, v in paths)
@@ -59,7 +61,7 @@ class Wanted:
             return all(_same(matcher, _look(given, path)) for path, matcher in self._paths)
         if self.how != "superset" and not given.keys() <= self.matchers.keys():
             return False
-        if self.how != "subset" and not self.matchers.keys() <= given.keys():
+        if self.how != "subset" and not self._due <= given.keys():
             return False
         return all(matcher.holds(given[name]) for name, matcher in self.matchers.items() if name in given)
 
@@ -82,7 +84,7 @@ class Wanted:
             parts += [
                 {"is": "missing", "argument": name, "path": name, "expected": m.said}
                 for name, m in self.matchers.items()
-                if name not in given
+                if name not in given and not m.optional
             ]
         if self.how != "superset":
             parts += [
@@ -237,12 +239,16 @@ def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:
 
 def _matcher(value: Any, plain: bool) -> Matcher:
     # What was recorded is what it is: a `$` in it means nothing.
-    return Matcher(lambda given: same_json(value, given), shown(value), True) if plain else compile_matcher(value)
+    return (
+        Matcher(lambda given: same_json(value, given), shown(value), True)
+        if plain
+        else compile_matcher(value, named=True)
+    )
 
 
 def _same(matcher: Matcher | None, given: Any) -> bool:
     if matcher is None or given is _MISSING:
-        return matcher is None and given is _MISSING
+        return given is _MISSING and (matcher is None or matcher.optional)
     return matcher.holds(given)
 
 
