@@ -84,8 +84,9 @@ def _merged(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _recording(trace: str, runs: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
     ids = {plain_text(run["id"]) for run in runs}
     root = next((run for run in runs if plain_text(run.get("parent_run_id")) not in ids), runs[0])
+    notes: list[str] = []
     try:
-        transcript = _transcript(root, runs)
+        transcript = _transcript(root, runs, notes)
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:36]}")
     if transcript is None:
@@ -100,11 +101,12 @@ def _recording(trace: str, runs: Sequence[Mapping[str, Any]]) -> Recording | Ski
         agent=transcript.model or name,
         results=_feedback(root.get("feedback_stats")),
         started_ms=moment_ms(root.get("start_time")),
+        notes=tuple(notes),
         source=tuple(("", {**run, **run.get("about", {}), "about": None, "usage": None}) for run in runs),
     )
 
 
-def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Transcript | None:
+def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], notes: list[str]) -> Transcript | None:
     models = [run for run in runs if run.get("run_type") == "llm"]
     best: list[Any] = []
     for run in models or [root]:
@@ -117,7 +119,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> T
         best += [{"role": "assistant", "content": answered}] if answered else []
     if not best and not root.get("error"):
         return None
-    transcript = transcript_of(best)
+    transcript = transcript_of(best, notes=notes)
     transcript = _timed(transcript, root, runs)
     usage = Usage()
     for run in models or [root]:

@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.exchange.foreign_usage import added, usage_from
+from agenteval_tui.exchange.message_parts import has_parts, messages_of
+from agenteval_tui.exchange.unread import says_something
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.model import Transcript, Usage
@@ -31,10 +33,12 @@ def is_message(value: Any) -> bool:
 
 
 def dialect_of(value: Any) -> str:
-    """ "openai", "anthropic", "responses", "langchain" or "pydantic-ai"; "" when it is no message."""
+    """ "openai", "anthropic", "parts" (`message_parts`), "responses", "langchain" or "pydantic-ai"; "": no message."""
     if not isinstance(value, Mapping) or "messages" in value:
         return ""
     if isinstance(value.get("role"), str):
+        if has_parts(value):
+            return "parts"
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
     kind = _kind(value)
     if kind in ITEMS and ("call_id" in value or kind == "reasoning"):
@@ -46,13 +50,14 @@ def dialect_of(value: Any) -> str:
     return ""
 
 
-def transcript_of(messages: Iterable[Any], *, system: Any = None) -> Transcript:
+def transcript_of(messages: Iterable[Any], *, system: Any = None, notes: list[str] | None = None) -> Transcript:
     """The transcript of a list of messages in any dialect; `system`: a system prompt that stands beside them.
 
-    Raises `AgentevalError` when an item is no message.
+    What could not be read of them is added to `notes`, and stands in its place in the transcript. Raises
+    `AgentevalError` when an item is no message.
     """
     listed = list(messages)
-    found = _Conversation()
+    found = _Conversation([] if notes is None else notes)
     if system:
         found.say("system", content_text(system))
     dialects = [dialect_of(one) for one in listed]
@@ -66,7 +71,8 @@ def transcript_of(messages: Iterable[Any], *, system: Any = None) -> Transcript:
 class _Conversation:
     """The OpenAI chat messages so far, and what was said of usage and model."""
 
-    def __init__(self) -> None:
+    def __init__(self, notes: list[str]) -> None:
+        self.notes = notes
         self.messages: list[dict[str, Any]] = []
         self.usage = Usage()
         self.model = ""
@@ -74,7 +80,7 @@ class _Conversation:
         self._thoughts = ""
         self._instructed = ""
 
-    def say(self, role: str, content: str = "", **more: Any) -> dict[str, Any]:
+    def say(self, role: str, content: Any = "", **more: Any) -> dict[str, Any]:
         message = {"role": role, "content": content, **more}
         if role == "assistant" and self._thoughts:
             message["reasoning"] = _joined(self._thoughts, message.get("reasoning", ""))
@@ -83,7 +89,21 @@ class _Conversation:
         return message
 
     def take(self, one: Any, dialect: str, number: int) -> None:
-        if dialect in ("openai", "anthropic") and one["role"] == "assistant":
+        before = len(self.messages)
+        self._take(one, dialect, number)
+        made = self.messages[before:]
+        if dialect in ("openai", "anthropic", "parts", "langchain") and not any(map(_says, made)):
+            # An empty message is one whose content is empty, and that says nothing elsewhere.
+            rest = {key: value for key, value in one.items() if key not in _BESIDE}
+            nowhere = not one.keys() & {"content", "parts"} and dialect != "langchain"
+            if says_something(rest) or nowhere:
+                del self.messages[before:]
+                keys = ", ".join(f"`{str(key)[:40]}`" for key in list(one)[:20])
+                self.notes.append(f"message {number + 1} has nothing that can be read (its keys: {keys})")
+                self.say(str(one.get("role") or "user"), f"[nothing readable; keys: {keys.replace('`', '')}]")
+
+    def _take(self, one: Any, dialect: str, number: int) -> None:
+        if dialect in ("openai", "anthropic", "parts") and one["role"] == "assistant":
             # As servers answer, and logs of them keep it: what a turn took stands in the message.
             self.usage = added(self.usage, usage_from(one.get("usage"), input_excludes_cache=dialect == "anthropic"))
             self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
@@ -91,6 +111,9 @@ class _Conversation:
             self._openai(one)
         elif dialect == "anthropic":
             self._anthropic(one)
+        elif dialect == "parts":
+            for made in messages_of(one):
+                self.say(**made)
         elif dialect == "responses":
             self._item(one, number)
         elif dialect == "langchain":
@@ -107,10 +130,38 @@ class _Conversation:
         if thoughts:
             rest = [block for block in one["content"] if not _typed(block, _THOUGHTS)]
             one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
+        if not one.get("content"):
+            said = next((one[key] for key in ("text", "refusal", "message") if isinstance(one.get(key), str)), None)
+            heard = one.get("audio")
+            if said is None and isinstance(heard, Mapping) and isinstance(heard.get("transcript"), str):
+                said = heard["transcript"]
+            one = {**one, "content": said} if said else one
+        if isinstance(one.get("tool_calls"), list):
+            one = {**one, "tool_calls": [self._readable(call) for call in one["tool_calls"]]}
         if one["role"] == "assistant" and self._thoughts:
             one = {**one, "reasoning": _joined(self._thoughts, str(one.get("reasoning") or ""))}
             self._thoughts = ""
         self.messages.append(dict(one))
+
+    def _readable(self, call: Any) -> Any:
+        """A call of a tool as it is read; one that can't be is called by what it is, and noted."""
+        if isinstance(call, Mapping):
+            custom = call.get("custom")
+            if isinstance(custom, Mapping) and isinstance(custom.get("name"), str):
+                return _function(call.get("id"), custom["name"], custom.get("input"))
+            if isinstance(call.get("function"), str):  # as Inspect writes them
+                return _function(call.get("id"), call["function"], call.get("arguments"))
+            function = call.get("function") if isinstance(call.get("function"), Mapping) else call
+            if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+                if "arguments" not in function and "input" in function:
+                    return _function(call.get("id"), function["name"], function["input"])
+                return call
+            for key in ("toolName", "tool_name"):
+                if isinstance(call.get(key), str):
+                    made = messages_of({"role": "assistant", "parts": [{**call, "type": "tool-call"}]})
+                    return made[0]["tool_calls"][0]
+        self.notes.append(f"a tool call has no name: {plain_text(call)[:200]}")
+        return _function(None, "[unreadable]", call)
 
     def _item(self, one: Mapping[str, Any], number: int) -> None:
         kind = one["type"]
@@ -230,6 +281,19 @@ class _Conversation:
     def _of_model(self, model: Any, finish_reason: Any) -> None:
         self.model = model if isinstance(model, str) and model else self.model
         self.finish_reason = finish_reason if isinstance(finish_reason, str) else self.finish_reason
+
+
+_BESIDE = frozenset({
+    "role", "type", "id", "name", "usage", "model", "status", "timestamp", "metadata", "finish_reason", "stop_reason",
+    "cost", "turn_idx", "source", "annotations", "createdAt", "index", "raw_data", "provider_data", "logprobs",
+    "response_metadata", "additional_kwargs", "generation_time_seconds", "requestor", "tool_call_id",
+})  # fmt: skip
+
+
+def _says(message: Mapping[str, Any]) -> bool:
+    """Whether there is anything in a message."""
+    given = (message.get(key) for key in ("reasoning", "reasoning_content", "tool_calls", "function_call"))
+    return bool(content_text(message.get("content"))) or any(given)
 
 
 def _function(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:

@@ -14,6 +14,8 @@ def answered(value: Mapping[str, Any]) -> dict[str, Any] | None:
     A chat completion (`choices`), a response (`output`), a line of a batch's output (`response.body`), or a request
     and its answer by those names; `messages` or `input` may also stand beside the answer.
     """
+    if (told := _in_conventions(value)) is not None:
+        return told
     answer = _inner(value, "response", "body")
     said = _said(answer)
     if said is None:
@@ -30,6 +32,22 @@ def answered(value: Mapping[str, Any]) -> dict[str, Any] | None:
     about = {"model": answer.get("model"), "usage": answer.get("usage"), "finish_reason": finish}
     named = value.get("custom_id") or value.get("id") or answer.get("id")
     return {**about, "id": named, "messages": [*before, *said]}
+
+
+def _in_conventions(value: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What went in and came out in the words of the GenAI conventions: `gen_ai.input.messages` and so on."""
+    for prefix, end in (("gen_ai.", ".messages"), ("", "_messages"), ("", "Messages")):
+        said = [*_listed(value.get(f"{prefix}input{end}")), *_listed(value.get(f"{prefix}output{end}"))]
+        if said and all(is_message(one) for one in said):
+            given = value.get("gen_ai.system_instructions", value.get("system_instructions"))
+            system = [{"role": "system", "parts": given}] if isinstance(given, list) and given else []
+            model = value.get("gen_ai.response.model") or value.get("gen_ai.request.model") or value.get("model")
+            return {"id": value.get("id"), "model": model, "messages": [*system, *said]}
+    return None
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _inner(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from agenteval_tui.exchange.openai_answers import answered
 from agenteval_tui.exchange.own_results import results_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.codec import from_json
+from agenteval_tui.transcripts.codec import content_text, from_json
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
 
 NAME = "openai"
@@ -34,7 +34,11 @@ def fits(value: Any) -> bool:
         return bool(value) and is_message(value[0])
     if is_message(value):
         return True
-    return isinstance(value, Mapping) and (isinstance(value.get("messages"), list) or answered(value) is not None)
+    if not isinstance(value, Mapping):
+        return False
+    contents = value.get("contents")
+    told = isinstance(contents, list) and bool(contents) and is_message(contents[0])
+    return told or isinstance(value.get("messages"), list) or answered(value) is not None
 
 
 def recordings(found: Iterable[Item | Broken]) -> Iterator[Recording | Skipped]:
@@ -107,9 +111,12 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
     given = value
     if isinstance(value, Mapping) and "version" not in value:
         value = answered(value) or value
+    if isinstance(value, Mapping) and isinstance(value.get("contents"), list) and "messages" not in value:
+        value = {**value, "messages": value["contents"], "system": _instructions(value)}  # as Gemini is asked
+    notes: list[str] = []
     about = value if isinstance(value, Mapping) else {}
     try:
-        transcript = _transcript(value)
+        transcript = _transcript(value, notes)
         results = results_of(about.get("results"), transcript) if "version" in about else ()
     except AgentevalError as error:
         return Skipped(error.what, line)
@@ -128,6 +135,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         results=results,
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
         started_ms=_began(value, about),
+        notes=tuple(notes),
         source=(("", given),),
     )
 
@@ -140,13 +148,18 @@ def _began(value: Any, about: Mapping[str, Any]) -> float | None:
     return next((moment for one in (*given, first.get("timestamp")) if (moment := moment_ms(one)) is not None), None)
 
 
-def _transcript(value: Any) -> Transcript:
+def _instructions(value: Mapping[str, Any]) -> str:
+    given = value.get("systemInstruction") or value.get("system_instruction") or value.get("system")
+    return content_text(given["parts"] if isinstance(given, Mapping) and "parts" in given else given)
+
+
+def _transcript(value: Any, notes: list[str] | None = None) -> Transcript:
     """A conversation: our own form as it is; else its messages, with the model, usage and answer beside them."""
     if isinstance(value, list):
-        return transcript_of(value)
+        return transcript_of(value, notes=notes)
     if "version" in value:
         return from_json(value)
-    transcript = transcript_of(value["messages"], system=value.get("system"))
+    transcript = transcript_of(value["messages"], system=value.get("system"), notes=notes)
     final, model, finish = value.get("final_output"), value.get("model"), value.get("finish_reason")
     usage = usage_from(value.get("usage"))
     return replace(

@@ -34,8 +34,11 @@ def in_conventions(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """A span's attributes with OpenInference's in the words of the GenAI conventions; others as they are."""
     kind = attributes.get("openinference.span.kind")
     if not isinstance(kind, str):
-        return {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or "llm.usage" in key}
-    found: dict[str, Any] = {}
+        found = {key: value for key, value in attributes.items() if not key.startswith(PREFIXES) or "llm.usage" in key}
+        if "agent.name" in attributes:
+            found.setdefault("gen_ai.agent.name", attributes["agent.name"])
+        return found
+    found = {}
     for key, value in attributes.items():
         match = _OPENINFERENCE.fullmatch(key)
         if match is not None:

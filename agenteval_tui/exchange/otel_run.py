@@ -10,6 +10,7 @@ from typing import Any
 
 from agenteval_tui.exchange.foreign_usage import added, number
 from agenteval_tui.exchange.message_dialects import plain_text
+from agenteval_tui.exchange.message_parts import messages_of
 from agenteval_tui.exchange.otel_dialects import OF_EVENTS
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.grading.grade import foreign_result
@@ -38,10 +39,15 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:32]}")
     if transcript is None:
-        return Skipped("what was said is not in the trace (capturing content was off)", place=f"trace {trace[:32]}")
+        return Skipped(
+            "no span of this trace has messages or calls of tools: what was said is not in it",
+            place=f"trace {trace[:32]}",
+        )
     about = top["attributes"]
     name = plain_text(about.get("agenteval.test.id") or about.get("gen_ai.conversation.id")) or trace
-    agent = plain_text(about.get("gen_ai.agent.name") or about.get("agent_name"))
+    named_agents = [one["attributes"].get("gen_ai.agent.name") or one["attributes"].get("agent_name") for one in
+                    (top, *agents, *models)]  # fmt: skip
+    agent = plain_text(next(filter(None, named_agents), None))
     return Recording(
         test_id=as_id(name),
         test_name=plain_text(about.get("agenteval.test.name")) or name,
@@ -53,7 +59,15 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         variation=plain_text(about.get("agenteval.run.variation")),
         results=tuple(_evaluation(one) for span in spans for one in span["evaluations"]),
         started_ms=spans[0]["start"],
+        source=tuple(("", _told(one)) for one in spans),
     )
+
+
+def _told(span: Mapping[str, Any]) -> dict[str, Any]:
+    """What a span says; its operation tells what kind of span it is."""
+    attributes = {**span.get("others", {}), **span["attributes"], "gen_ai.operation.name": None}
+    return {"name": span["name"], "status": {"message": span["said"]}, "attributes": attributes,
+            "events[].attributes": span["evaluations"]}  # fmt: skip
 
 
 def _variables(given: Any) -> dict[str, Any]:
@@ -117,7 +131,7 @@ def _said(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     for one in turns:
         if isinstance(one, Mapping):
-            messages += _messages(one)
+            messages += messages_of(one)
     return messages if turns else attributes.get(OF_EVENTS) or _indexed(attributes)
 
 
@@ -128,46 +142,6 @@ def _decoded(value: Any) -> list[Any]:
         except (ValueError, RecursionError):
             return []
     return value if isinstance(value, list) else []
-
-
-def _messages(one: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A message of the GenAI conventions as OpenAI's: what tools answered are messages of their own."""
-    role = plain_text(one.get("role")) or "user"
-    texts, thoughts, calls, answers = [], [], [], []
-    parts = one.get("parts")
-    for part in parts if isinstance(parts, list) else ():
-        if not isinstance(part, Mapping):
-            continue
-        kind = part.get("type")
-        if kind == "tool_call":
-            calls.append({
-                "id": part.get("id"),
-                "function": {"name": plain_text(part.get("name")), "arguments": part.get("arguments")},
-            })  # fmt: skip
-        elif kind == "tool_call_response":
-            answer = part.get("response", part.get("result"))
-            answers.append({
-                "role": "tool", "content": content_text(answer), "tool_call_id": part.get("id"),
-                "is_error": part.get("is_error") is True,
-            })  # fmt: skip
-        elif kind in ("reasoning", "thinking"):
-            thoughts.append(plain_text(part.get("content")))
-        elif kind == "text":
-            texts.append(plain_text(part.get("content")))
-        else:
-            texts.append(f"[{plain_text(kind) or 'part'}]")
-    if "parts" not in one:
-        texts.append(content_text(one.get("content")))
-    made: dict[str, Any] = {"role": role, "content": "".join(texts)}
-    if isinstance(one.get("name"), str):
-        made["name"] = one["name"]
-    if thoughts:
-        made["reasoning"] = "\n\n".join(thoughts)
-    if calls:
-        made["tool_calls"] = calls
-    if role == "tool" and answers and not texts:
-        return [{**answer, "name": made["name"]} if "name" in made else answer for answer in answers]
-    return [*answers, made] if texts or calls or thoughts or not answers else answers
 
 
 def _indexed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -205,8 +179,7 @@ def _measured(
     """With times, usage, model, and how the trace ended."""
     base = min((one["start"] for one in spans if one["start"] is not None), default=None)
     ended = max((one["end"] for one in spans if one["end"] is not None), default=None)
-    by_id = {plain_text(one["attributes"].get("gen_ai.tool.call.id")): one for one in tools}
-    calls = [_timed(call, by_id.get(call.id), base) for call in transcript.tool_calls]
+    calls = [_timed(call, span, base) for call, span in _of_calls(transcript.tool_calls, tools)]
     steps = tuple(
         Step(_step_name(one), one["start"] - base, one["end"] - one["start"])
         for one in sorted((one for one in (*models, *tools) if one["start"] is not None), key=lambda one: one["start"])
@@ -233,6 +206,30 @@ def _measured(
         finish_reason=plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "",
         error=_error(top) if top["failed"] else None,
     )
+
+
+def _of_calls(
+    calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]]
+) -> list[tuple[ToolCall, Mapping[str, Any] | None]]:
+    """Each call with its tool's span: told by the call's id, else (a span without one) by name, in their order."""
+    left = list(tools)
+    found: dict[int, Mapping[str, Any]] = {}
+    for by_name in (False, True):
+        for index, call in enumerate(calls):
+            if index in found:
+                continue
+            for span in left:
+                uid = plain_text(span["attributes"].get("gen_ai.tool.call.id"))
+                if uid == call.id if not by_name else not uid and _tool_name(span) == call.name:
+                    found[index] = span
+                    left.remove(span)
+                    break
+    return [(call, found.get(index)) for index, call in enumerate(calls)]
+
+
+def _tool_name(span: Mapping[str, Any]) -> str:
+    told = plain_text(span["attributes"].get("gen_ai.tool.name"))
+    return told or str(span["name"]).removeprefix(f"{_TOOL} ").removesuffix(".tool")
 
 
 def _step_name(span: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ trace may stand anywhere in a file, so they are brought together on the disk.
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,11 +20,23 @@ from agenteval_tui.exchange.otel_run import recording_of
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.exchange.spool import Spool
+from agenteval_tui.exchange.unread import said_of, texts_of
 
 NAME = "otel"
 LOOKS_LIKE = "OpenTelemetry GenAI spans: OTLP JSON with `resourceSpans`, or a list of spans with `attributes`"
 
-_KEPT = ("gen_ai.", "agenteval.", "pydantic_ai.all_messages", "operation.cost", "error.type", "llm.usage.", *PREFIXES)
+_TIMES = ("startTimeUnixNano", "endTimeUnixNano", "start_time_unix_nano", "end_time_unix_nano")
+_READ = ("context", "status", "attributes", "events", "name", "kind", "traceState", "flags", *_TIMES)
+_KEPT = (
+    "gen_ai.",
+    "agenteval.",
+    "pydantic_ai.all_messages",
+    "operation.cost",
+    "error.type",
+    "llm.usage.",
+    "agent_name",
+    *PREFIXES,
+)
 
 
 def fits(value: Any) -> bool:
@@ -40,17 +53,22 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     """The runs of all traces that have GenAI spans, in the order in which the traces begin in the file."""
     with Spool() as spool:
         others = 0
+        passed_over: Counter[str] = Counter()
         for one in _spans(source):
             if isinstance(one, Skipped):
                 yield one
                 continue
+            passed_over.update(one.pop("passed_over"))
             if one["attributes"]:
                 spool.put(one["trace"], one)
             else:
                 others += 1
+                passed_over.update(path for path, _ in texts_of(one["others"], "attributes"))
         if others:
             about = "span is" if others == 1 else "spans are"
             yield Skipped(f"{others:,} {about} not about a model, an agent or its tools", counts=False)
+        if passed_over:
+            yield Skipped("", counts=False, fields=passed_over)
         for trace, spans in spool.groups():
             yield recording_of(trace, spans)
 
@@ -74,6 +92,7 @@ def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
                 yield from _export(reader)
     except Unreadable as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+    yield from said_of(reader)
 
 
 def _export(reader: Any) -> Iterator[dict[str, Any]]:
@@ -100,7 +119,17 @@ def _span(given: Mapping[str, Any]) -> dict[str, Any]:
     context = given["context"] if isinstance(given.get("context"), Mapping) else {}
     status = given["status"] if isinstance(given.get("status"), Mapping) else {}
     code = status.get("code", status.get("status_code"))
-    attributes = in_conventions(_attributes(given.get("attributes")))
+    whole = _attributes(given.get("attributes"), all_of_them=True)
+    attributes = in_conventions({key: value for key, value in whole.items() if key.startswith(_KEPT)})
+    rest = {key: value for key, value in given.items() if key not in _READ}
+    passed_over = Counter(path for path, _ in texts_of(rest))
+    openinference = isinstance(whole.get("openinference.span.kind"), str)
+    others = {
+        key: value
+        for key, value in whole.items()
+        if not key.startswith(_KEPT)
+        or (not openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
+    }
     evaluations, messages = [], []
     events = given.get("events")
     for event in events if isinstance(events, list) else ():
@@ -113,6 +142,7 @@ def _span(given: Mapping[str, Any]) -> dict[str, Any]:
                 messages += said
             else:
                 attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
+                others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
     if messages:
         attributes[OF_EVENTS] = messages
     return {
@@ -126,6 +156,8 @@ def _span(given: Mapping[str, Any]) -> dict[str, Any]:
         "said": plain_text(status.get("message") or status.get("description")),
         "attributes": attributes,
         "evaluations": evaluations,
+        "others": others,
+        "passed_over": dict(passed_over),
     }
 
 

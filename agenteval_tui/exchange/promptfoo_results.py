@@ -231,8 +231,9 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
     test_id, test_name = names.test(case, variables)
     provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
     agent = _provider(row)
+    notes: list[str] = []
     try:
-        transcript = _transcript(row, plain_text(provider.get("id")) or agent)
+        transcript = _transcript(row, plain_text(provider.get("id")) or agent, notes)
     except AgentevalError as error:
         return Skipped(error.what, line)
     prompt = row["prompt"] if isinstance(row.get("prompt"), Mapping) else {}
@@ -246,15 +247,16 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
         results=() if transcript.error is not None else _verdicts(row),
         variation=names.variation(row),
         started_ms=names.at,
+        notes=tuple(notes),
         source=(("results[]", row),),
     )
 
 
-def _transcript(row: Mapping[str, Any], model: str) -> Transcript:
+def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcript:
     response = row["response"] if isinstance(row.get("response"), Mapping) else {}
     prompt = row["prompt"] if isinstance(row.get("prompt"), Mapping) else {}
     messages = [*_asked(plain_text(prompt.get("raw"))), *_answered(response.get("output"))]
-    transcript = transcript_of(messages)
+    transcript = transcript_of(messages, notes=notes)
     error = row.get("error") or response.get("error")
     broke = row.get("failureReason") == _ERROR or ("failureReason" not in row and not response.get("output") and error)
     lines = plain_text(error).strip().splitlines()

@@ -177,7 +177,7 @@ def _recording(value: Any, known: _Known) -> Recording:
     agent = known.agent
     messages = [one for given in listed for one in _said(given)]
     notes: list[str] = []
-    transcript = transcript_of(messages)
+    transcript = transcript_of(messages, notes=notes)
     usage = Usage()
     for one in messages:
         if isinstance(one, Mapping) and one.get("role") == "assistant":

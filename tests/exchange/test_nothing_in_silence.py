@@ -329,3 +329,64 @@ def test_a_folder_says_what_it_passed_over(tmp_path: Path) -> None:
     (only / "a.txt").write_text("x", "utf-8")
     with pytest.raises(AgentevalError, match=r"passed over: 1 with the ending \.txt: a\.txt"):
         folder_of(only)
+
+
+# OpenTelemetry
+
+
+def span(uid: str, name: str, start: int, end: int, attributes: dict[str, Any], parent: str = "") -> dict[str, Any]:
+    listed = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    return {"traceId": "t", "spanId": uid, "parentSpanId": parent, "name": name, "attributes": listed,
+            "startTimeUnixNano": str(start * 10**6), "endTimeUnixNano": str(end * 10**6)}  # fmt: skip
+
+
+def trace(calls: list[str], tools: list[dict[str, Any]], agent: dict[str, Any], **chat: str) -> dict[str, Any]:
+    parts = [{"type": "tool_call", "id": f"c{n}", "name": name, "arguments": {}} for n, name in enumerate(calls)]
+    answers = [{"type": "tool_call_response", "id": f"c{n}", "response": "r"} for n, _ in enumerate(calls)]
+    said = [{"role": "user", "parts": [{"type": "text", "content": "q"}]}, {"role": "assistant", "parts": parts},
+            {"role": "tool", "parts": answers}]  # fmt: skip
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": "a"}]}]
+    model = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(said),
+             "gen_ai.output.messages": json.dumps(answer), **chat}  # fmt: skip
+    spans = [
+        span("a", "agent run", 1000, 2000, {"gen_ai.operation.name": "invoke_agent", **agent}),
+        span("m", "chat m", 1000, 1900, model, "a"),
+        *tools,
+    ]
+    return {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+
+
+def tool(uid: str, start: int, end: int, attributes: dict[str, Any], name: str = "execute_tool f") -> dict[str, Any]:
+    return span(uid, name, start, end, {"gen_ai.operation.name": "execute_tool", **attributes}, "a")
+
+
+@pytest.mark.parametrize(
+    ("tools", "durations"),
+    [
+        (
+            [tool("1", 1100, 1150, {"gen_ai.tool.name": "f"}), tool("2", 1200, 1300, {"gen_ai.tool.name": "f"})],
+            [50, 100],
+        ),
+        ([tool("1", 1100, 1150, {}), tool("2", 1200, 1300, {})], [50, 100]),
+        ([tool("1", 1100, 1150, {"gen_ai.tool.call.id": "c1"}), tool("2", 1200, 1300, {})], [100, 50]),
+        ([tool("1", 1100, 1150, {"tool.name": "f", "openinference.span.kind": "TOOL"}, "f")], [50, None]),
+        ([tool("1", 1100, 1150, {"gen_ai.tool.name": "g"})], [None, None]),
+    ],
+)
+def test_tools_of_a_trace_have_the_times_of_their_spans(imported, tools: Any, durations: list[Any]) -> None:
+    _, ((_, transcript),) = imported(trace(["f", "f"], tools, {}))
+    assert [call.duration_ms for call in transcript.tool_calls] == durations
+
+
+@pytest.mark.parametrize("key", ["agent.name", "gen_ai.agent.name", "agent_name"])
+def test_the_agents_name_of_a_trace(imported, key: str) -> None:
+    _, ((row, _),) = imported(trace(["f"], [], {key: "helper"}, **{"gen_ai.response.model": "m"}))
+    assert row.agent == "helper"
+
+
+def test_attributes_that_no_run_has_are_said(imported) -> None:
+    report, _ = imported(trace(["f"], [], {"http.url": "somewhere", "custom.note": "look here"}, **{"http.body": "q"}))
+    (note,) = report.notes
+    assert "`attributes.http.url`" in note
+    assert "`attributes.custom.note`" in note
+    assert "http.body" not in note  # it says what is in the run
