@@ -16,6 +16,7 @@ from agenteval_tui.analysis.comparison_model import (
     ORDER,
     Comparison,
     CriterionChange,
+    RowChange,
     Side,
     State,
     Tally,
@@ -24,9 +25,12 @@ from agenteval_tui.analysis.comparison_model import (
     state_of,
 )
 from agenteval_tui.analysis.comparison_overall import overall
+from agenteval_tui.analysis.comparison_rows import Variables, row_changes
+from agenteval_tui.analysis.comparison_words import said_of_datasets
 from agenteval_tui.analysis.paired import sign_flip
 from agenteval_tui.analysis.statistics import fisher_exact, mcnemar_exact, mean, paired_counts
-from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, criteria_of
+from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, criteria_of, variables_of
+from agenteval_tui.suites.row_keys import ID
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantined
@@ -42,7 +46,8 @@ _DECIDED = ("passed", "failed")
 def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None = None, seed: int = 0) -> Comparison:
     """Compare two sides of the history; `seed` is that of the bootstrap. No transcript is read."""
     results = [_read(store, side) for side in (a, b)]
-    return compare_runs(a, b, results[0], results[1], quarantined=quarantined, seed=seed)
+    variables = store.read(lambda connection: variables_of(connection, _edited_plans(a, b)))
+    return compare_runs(a, b, results[0], results[1], quarantined=quarantined, seed=seed, variables=variables)
 
 
 Results = Mapping[int, Sequence[ComparedCriterion]]
@@ -57,8 +62,9 @@ def compare_runs(
     *,
     quarantined: Quarantined | None = None,
     seed: int = 0,
+    variables: Variables | None = None,
 ) -> Comparison:
-    """The same of what was read already."""
+    """The same of what was read already. `variables`: of plans, by number, where rows may have been edited."""
     by_variation = not _other_variations(a, b)
     renamed, notes = _moved_suites(a, b)
     sides: tuple[Runs, Runs] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
@@ -69,11 +75,15 @@ def compare_runs(
         if case not in cases[-1:]:
             cases.append(case)
     for key, cases in grouped.items():
-        tests.append(_test(key, list(dict.fromkeys(cases)), sides, (results_a, results_b), quarantined, seed))
+        tests.append(
+            _test(key, list(dict.fromkeys(cases)), sides, (results_a, results_b), quarantined, seed, variables or {})
+        )
     # Within a state what changed most comes first, then as the tests were run.
     ranked = sorted(tests, key=lambda one: (ORDER.index(one.state), -_weight(one)))
     if not by_variation:
         notes.append("variations are not told apart: the sides are different ones")
+    if said := said_of_datasets(ranked):
+        notes.append(said)
     known = {run.id: run for side in (a, b) for run in side.runs}
     return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, tuple(notes), known)
 
@@ -128,6 +138,7 @@ def _test(
     results: tuple[Results, Results],
     quarantined: Quarantined | None,
     seed: int,
+    variables: Variables,
 ) -> TestChange:
     both = [case for case in cases if case in sides[0] and case in sides[1]]
     runs: list[list[ComparedRun]] = []
@@ -140,8 +151,11 @@ def _test(
     difference = mean(differences)
     scores = _differences(both, sides, lambda run: run.score)
     criteria = _criteria(runs, results)
-    state = _state(tallies, difference, mean(scores), criteria)
-    flipped = _flipped(both, sides, worse=state == "worse") if state in ("worse", "better") else ()
+    rows = _rows(cases, sides, variables) if any(case[3] for case in cases) else ()
+    state = _state(tallies, difference, mean(scores), criteria, rows)
+    flipped: tuple[tuple[str, str], ...] = ()
+    if state in ("worse", "better", "mixed"):
+        flipped = _flipped(both, sides, worse=state != "better")
     held = quarantined.test(*key[:2]) if quarantined is not None else None
     return TestChange(
         suite_key=key[0],
@@ -162,6 +176,30 @@ def _test(
         quarantine=(held.reason or "in quarantine") if held is not None else "",
         was_runs=tuple(run.id for run in runs[0]),
         now_runs=tuple(run.id for run in runs[1]),
+        rows=rows,
+    )
+
+
+def _rows(cases: Sequence[Case], sides: tuple[Runs, Runs], variables: Variables) -> tuple[RowChange, ...]:
+    was, now = ({case[3]: side[case] for case in cases if case in side} for side in sides)
+    tallies = {
+        key: (tally(was[key]) if key in was else None, tally(now[key]) if key in now else None) for key in (*now, *was)
+    }
+    return row_changes(was, now, tallies, variables)
+
+
+def _edited_plans(a: Side, b: Side) -> list[int]:
+    """The plans of rows with an id that were planned otherwise on the other side."""
+    plans = [
+        {
+            (run.suite_name, run.test_id, run.variation, run.row_key): run.plan
+            for run in side.runs
+            if run.row_key.startswith(ID)
+        }
+        for side in (a, b)
+    ]
+    return sorted(
+        {plan for key, was in plans[0].items() if plans[1].get(key, was) != was for plan in (was, plans[1][key])}
     )
 
 
@@ -186,6 +224,7 @@ def _state(
     difference: float | None,
     score: float | None,
     criteria: Sequence[CriterionChange],
+    rows: Sequence[RowChange],
 ) -> State:
     was, now = tallies
     if was is None or now is None:
@@ -194,6 +233,8 @@ def _state(
         return "undecided"
     if abs(difference) > 1e-9:
         return "worse" if difference < 0 else "better"
+    if any(one.state in ("worse", "better") for one in rows):
+        return "mixed"
     from agenteval_tui.analysis.changes import LEAST_CHANGE
 
     if score is not None and abs(score) > LEAST_CHANGE + 1e-12:

@@ -10,12 +10,12 @@ from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.history.comparing import ComparedRun
 from agenteval_tui.text.quick_dataclass import dataclass
 
-State = Literal["worse", "better", "score", "criteria", "undecided", "added", "removed", "same"]
-"""`worse`: passes less often; `better`: more often; `score`: as often, with another score; `criteria`: its
-criteria are others, and nothing else changed; `undecided`: on one side no run was decided; `added`, `removed`: there is
-none on the left, or on the right."""
+State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]
+"""`worse`: passes less often; `better`: more often; `mixed`: as often, but other rows of its dataset; `score`: as
+often, with another score; `criteria`: its criteria are others, and nothing else changed; `undecided`: on one side no
+run was decided; `added`, `removed`: there is none on the left, or on the right."""
 ORDER: tuple[State, ...] = (
-    "worse", "better", "score", "criteria", "undecided", "added", "removed", "same",
+    "worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same",
 )  # fmt: skip
 
 TestKey = tuple[str, str, str]
@@ -102,6 +102,31 @@ class CriterionChange:
 
 
 @dataclass(frozen=True, slots=True)
+class RowChange:
+    """A row of a test's dataset on both sides. `key` is what it is, `label` what people call it.
+
+    `place_was` and `place_now` are where it stood in the file (None: it was not there); `moved`: out of the order of
+    the others. `content`: the variables that are others now, of a row that has an id. `pair`: runs that show it.
+    """
+
+    key: str
+    label: str
+    state: State
+    was: Tally | None
+    now: Tally | None
+    place_was: int | None
+    place_now: int | None
+    moved: bool = False
+    content: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to say of it."""
+        return self.state != "same" or self.moved or bool(self.content)
+
+
+@dataclass(frozen=True, slots=True)
 class TestChange:
     """A test on both sides. `difference` is the mean change of the pass rate over its `cases` (rows), `score` that of
     the score; None where nothing can be told.
@@ -109,7 +134,7 @@ class TestChange:
     `p_value` is Fisher's exact one for a test that ran several times, McNemar's (or of flipped signs) for one with
     several rows; None where a single run stands against a single run. `pair`: a run of the left and one of the right
     that show the change, and `pairs` those that flipped. `quarantine` says why it does not gate ("": it does).
-    `was_runs` and `now_runs` are the ids of its runs.
+    `was_runs` and `now_runs` are the ids of its runs. `rows`: those of its dataset, on both sides.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -132,6 +157,7 @@ class TestChange:
     quarantine: str = ""
     was_runs: tuple[str, ...] = ()
     now_runs: tuple[str, ...] = ()
+    rows: tuple[RowChange, ...] = ()
 
     @property
     def key(self) -> TestKey:

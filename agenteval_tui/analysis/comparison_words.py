@@ -9,6 +9,7 @@ from agenteval_tui.analysis.comparison_model import (
     CriterionChange,
     Measure,
     Overall,
+    RowChange,
     State,
     Tally,
     TestChange,
@@ -24,6 +25,7 @@ _NAMED = 5
 SECTIONS: dict[State, tuple[str, str]] = {
     "worse": ("test worse", "tests worse"),
     "better": ("test better", "tests better"),
+    "mixed": ("test whose rows changed both ways", "tests whose rows changed both ways"),
     "score": ("other score", "other scores"),
     "criteria": ("test with other criteria", "tests with other criteria"),
     "undecided": ("not decided on both sides", "not decided on both sides"),
@@ -143,6 +145,66 @@ def said_of_figures(one: TestChange | CriterionChange) -> str:
     """`5/5 → 2/5`, `score 0.67 → 1.00`."""
     was, now = figures_of(one)
     return f"{'score ' if one.state == 'score' else ''}{was} → {now}"
+
+
+_MOST_NAMED = 5  # tests in a sentence
+_ROWS: tuple[tuple[State, str], ...] = (
+    ("worse", "worse"),
+    ("better", "better"),
+    ("score", "with another score"),
+    ("undecided", "not decided on both sides"),
+    ("same", "unchanged"),
+    ("added", "added"),
+    ("removed", "removed"),
+)
+
+
+def said_of_rows(one: TestChange) -> str:
+    """`20 rows: 6 pass less often, 13 unchanged, 1 added; 2 moved; content changed in 1`; "" without a dataset."""
+    if not one.rows:
+        return ""
+    counts = [(sum(row.state == state for row in one.rows), said) for state, said in _ROWS]
+    said = ", ".join(f"{number:,} {words}" for number, words in counts if number)
+    moved, edited = sum(row.moved for row in one.rows), sum(bool(row.content) for row in one.rows)
+    more = [f"{moved:,} moved"] if moved else []
+    more += [f"content changed in {edited:,}"] if edited else []
+    return "; ".join((f"{len(one.rows):,} row{'' if len(one.rows) == 1 else 's'}: {said}", *more))
+
+
+def said_of_datasets(tests: Sequence[TestChange]) -> str:
+    """Which tests have other rows than before: `the rows changed: t (1 added, 6 moved), u (2 removed)`; "": none."""
+    told = []
+    for one in tests:
+        counts = (
+            (sum(row.state == "added" for row in one.rows), "added"),
+            (sum(row.state == "removed" for row in one.rows), "removed"),
+            (sum(row.moved for row in one.rows), "moved"),
+            (sum(bool(row.content) for row in one.rows), "with changed content"),
+        )
+        said = ", ".join(f"{number:,} {words}" for number, words in counts if number)
+        if said:
+            told.append(f"{one.label} ({said})")
+    more = f" and {len(told) - _MOST_NAMED:,} more tests" if len(told) > _MOST_NAMED else ""
+    return f"dataset rows changed: {', '.join(told[:_MOST_NAMED])}{more}" if told else ""
+
+
+def said_of_row(row: RowChange) -> str:
+    """`1/1 → 0/1, moved from 3 to 5, content changed: question`; of a row that came or went: `added at 5`."""
+    if row.state == "added":
+        return f"added at {row.place_now}"
+    if row.state == "removed":
+        return f"removed, was at {row.place_was}"
+    shown = score_of if row.state == "score" else fraction
+    parts = [f"{'score ' if row.state == 'score' else ''}{shown(row.was)} → {shown(row.now)}"]
+    parts += [f"moved from {row.place_was} to {row.place_now}"] if row.moved else []
+    parts += [f"content changed: {', '.join(row.content)}"] if row.content else []
+    return ", ".join(parts)
+
+
+def rows_to_show(one: TestChange) -> list[RowChange]:
+    """The rows of which there is something to say: what broke first, then as in `SECTIONS`."""
+    order = list(SECTIONS)
+    return sorted((row for row in one.rows if row.changed), key=lambda row: order.index(row.state))
 
 
 def measures(one: Overall) -> list[tuple[str, Measure]]:

@@ -30,7 +30,7 @@ def print_against(out: Output, found: Against) -> None:
 
     since = moment(found.shown.a.started_ms)
     # What to do next stands where there is something to look at, as for causes.
-    changed = found.shown.in_state("worse", "better", "score")
+    changed = found.shown.in_state("worse", "better", "mixed", "score")
     look = f"  (agenteval compare baseline {found.shown.b.reference[:10]})" if changed else ""
     out.line("against the baseline", (f" of {since}: ", "dim"), said_of_counts(found.shown), (look, "dim"))
     quarantined = [one for one in found.shown.in_state("worse") if one.quarantine]

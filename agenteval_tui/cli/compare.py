@@ -95,5 +95,5 @@ def _looked_at(
     attributed = {one.key: attribute(store, one.pairs) for one in flipped}
     if not with_metrics:
         return attributed, {}
-    changed = [one for one in found.tests if one.state in ("worse", "better", "score", "criteria")][:MOST]
+    changed = [one for one in found.tests if one.state in ("worse", "better", "mixed", "score", "criteria")][:MOST]
     return attributed, {one.key: metric_changes(store, one) for one in changed}

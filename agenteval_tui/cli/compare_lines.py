@@ -9,11 +9,14 @@ from agenteval_tui.analysis.comparison_model import ORDER
 from agenteval_tui.analysis.comparison_words import (
     measures,
     points,
+    rows_to_show,
     said_of_counts,
     said_of_criteria,
     said_of_figures,
     said_of_power,
     said_of_rate,
+    said_of_row,
+    said_of_rows,
     said_of_test,
     section,
     version,
@@ -34,12 +37,14 @@ if TYPE_CHECKING:
     )
 
 _MOST = 100  # tests of a section
+_MOST_ROWS = 20  # rows of a test
 _SAY: dict[str, Callable[[float], str]] = {
     "score": lambda value: f"{value:.3f}", "time": duration, "tokens": lambda value: f"{value:,.0f}", "cost": dollars,
 }  # fmt: skip
 _SIGNS: dict[str, tuple[str, Style]] = {
     "worse": ("✗", "bad"),
     "better": ("✓", "good"),
+    "mixed": ("↕", "warn"),
     "score": ("±", ""),
     "criteria": ("·", "dim"),
     "undecided": ("!", "broken"),
@@ -69,7 +74,7 @@ def print_comparison(
     for state in ORDER:
         listed = found.in_state(state)
         if listed and (state != "same" or everything):
-            _section(out, state, listed, attributed or {})
+            _section(out, state, listed, attributed or {}, everything=everything)
 
 
 def _side(side: Side) -> list[str | tuple[str, Style]]:
@@ -98,17 +103,22 @@ def print_overall(out: Output, one: Overall) -> None:
 
 
 def _section(
-    out: Output, state: State, listed: list[TestChange], attributed: Mapping[TestKey, Attributed | None]
+    out: Output,
+    state: State,
+    listed: list[TestChange],
+    attributed: Mapping[TestKey, Attributed | None],
+    *,
+    everything: bool,
 ) -> None:
     out.line()
     out.line((section(state, len(listed)), "bold"))
     for one in listed[:_MOST]:
-        _test(out, one, attributed)
+        _test(out, one, attributed, everything=everything)
     if len(listed) > _MOST:
         out.line((f"  and {len(listed) - _MOST} more: --json has all of them", "dim"))
 
 
-def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed | None]) -> None:
+def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed | None], *, everything: bool) -> None:
     sign, style = _SIGNS[one.state]
     more = [f"{points(one.difference)} points"] if one.difference else []
     more += ["in quarantine"] if one.quarantine else []
@@ -123,11 +133,28 @@ def _test(out: Output, one: TestChange, attributed: Mapping[TestKey, Attributed 
         out.line(("    who changed it: ", "dim"), (found.who, "bold"), (f"  {one_line(found.reason, 300)}", "dim"))
         if found.divergence:
             out.line((f"    first divergence: {one_line(found.divergence, 300)}", "dim"))
+    _rows(out, one, everything=everything)
     for criterion in one.criteria:
         if criterion.state not in ("same", "undecided") or criterion.edited or criterion.was_name:
             _criterion(out, one, criterion, found)
-    if one.pair is not None and one.pair[0] != one.pair[1] and one.state in ("worse", "better"):
+    if one.pair is not None and one.pair[0] != one.pair[1] and one.state in ("worse", "better", "mixed"):
         out.line((f"    agenteval show {one.pair[0]} --diff {one.pair[1]}", "dim"))
+
+
+def _rows(out: Output, one: TestChange, *, everything: bool) -> None:
+    """What became of the rows of its dataset: those that flipped, came, went or were edited, and how many of each."""
+    if not one.rows:
+        return
+    out.line((f"    {said_of_rows(one)}", "dim"))
+    shown = list(one.rows) if everything else rows_to_show(one)
+    for row in shown if everything else shown[:_MOST_ROWS]:
+        sign, style = _SIGNS[row.state]
+        more: list[str | tuple[str, Style]] = []
+        if row.state in ("worse", "better") and row.pair is not None:
+            more = [(f"  agenteval show {row.pair[0]} --diff {row.pair[1]}", "dim")]
+        out.line((f"      {sign} ", style), one_line(f"#{row.label}", 40), (f"  {said_of_row(row)}", "dim"), *more)
+    if not everything and len(shown) > _MOST_ROWS:
+        out.line((f"      and {len(shown) - _MOST_ROWS} more rows: --all and --json have all of them", "dim"))
 
 
 def _criterion(out: Output, test: TestChange, one: CriterionChange, found: Attributed | None) -> None:

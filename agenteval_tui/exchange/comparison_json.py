@@ -12,6 +12,7 @@ from agenteval_tui.analysis.comparison_model import (
     Measure,
     MetricChange,
     Overall,
+    RowChange,
     Side,
     Tally,
     TestChange,
@@ -54,7 +55,7 @@ def comparison_document(
 
 def against_document(found: Against) -> dict[str, Any]:
     """What an execution says against its baseline: the figures, and the tests that changed."""
-    changed = [one for one in found.shown.tests if one.state in ("worse", "better", "score", "undecided")]
+    changed = [one for one in found.shown.tests if one.state in ("worse", "better", "mixed", "score", "undecided")]
     return {
         "executions": list(found.shown.a.executions),
         "started": iso(found.shown.a.started_ms),
@@ -73,6 +74,7 @@ def against_document(found: Against) -> dict[str, Any]:
                 "was": _tally(one.was),
                 "now": _tally(one.now),
                 "p_value": one.p_value,
+                "rows": [_row(row) for row in one.rows if row.state in ("worse", "better")],
             }
             for one in changed
         ],
@@ -130,11 +132,27 @@ def _test(
         "score_difference": one.score,
         "p_value": one.p_value,
         "quarantine": one.quarantine,
+        "rows": [_row(row) for row in one.rows],
         "runs": list(one.pair) if one.pair is not None else None,
         "attribution": _attributed(attributed),
         "criteria": [
             _criterion(each, by_criterion.get(each.name), metrics.get(each.name, ())) for each in one.criteria
         ],
+    }
+
+
+def _row(row: RowChange) -> dict[str, Any]:
+    return {
+        "row": row.label,
+        "row_key": row.key,
+        "state": row.state,
+        "was": _tally(row.was),
+        "now": _tally(row.now),
+        "place_was": row.place_was,
+        "place_now": row.place_now,
+        "moved": row.moved,
+        "content_changed": list(row.content),
+        "runs": list(row.pair) if row.pair is not None else None,
     }
 
 

@@ -9,10 +9,13 @@ from agenteval_tui.analysis.comparison_words import (
     figures_of,
     measures,
     points,
+    rows_to_show,
     said_of_counts,
     said_of_criteria,
     said_of_power,
     said_of_rate,
+    said_of_row,
+    said_of_rows,
     said_of_test,
     section,
     share,
@@ -32,7 +35,7 @@ _ROWS: dict[str, tuple[str, Callable[[float], str]]] = {
     "tokens": ("Tokens/run (mean)", lambda value: f"{value:,.0f}"),
     "cost": ("Cost/run (mean)", dollars),
 }
-_SHOWN: tuple[State, ...] = ("worse", "better", "score", "undecided", "added", "removed")
+_SHOWN: tuple[State, ...] = ("worse", "better", "mixed", "score", "undecided", "added", "removed")
 
 
 def comparison_md(found: Comparison, attributed: Mapping[TestKey, Attributed | None] | None = None) -> str:
@@ -49,7 +52,24 @@ def comparison_md(found: Comparison, attributed: Mapping[TestKey, Attributed | N
         listed = [one for one in found.tests if one.state == state]
         if listed:
             lines += [f"### {_text(section(state, len(listed)))}", "", *tests_table(listed, attributed or {}), ""]
+    lines += rows_lines(found.tests)
     return "\n".join(lines)
+
+
+def rows_lines(tests: Iterable[TestChange]) -> list[str]:
+    """A table for each test whose dataset's rows changed: which broke, healed, came, went, moved, or were edited."""
+    lines: list[str] = []
+    for one in tests:
+        shown = rows_to_show(one)
+        if not shown:
+            continue
+        lines += [f"### Rows of {_text(one.label)}", "", f"{_text(said_of_rows(one))}.", ""]
+        lines += ["| Row | State | Change |", "|---|---|---|"]
+        lines += [
+            "| " + " | ".join(map(_text, (row.label, row.state, said_of_row(row)))) + " |" for row in shown[:MOST]
+        ]
+        lines += ["", f"{len(shown) - MOST} more are not listed here.", ""] if len(shown) > MOST else [""]
+    return lines
 
 
 def conclusion(found: Comparison) -> str:

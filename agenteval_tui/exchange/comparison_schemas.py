@@ -6,6 +6,7 @@ from agenteval_tui.exchange.schema_parts import (
     COUNT,
     FLAG,
     NUMBER,
+    ROW_KEY,
     SHARE,
     STATUS,
     TEXT,
@@ -17,7 +18,7 @@ from agenteval_tui.exchange.schema_parts import (
 )
 
 STATE: Schema = {
-    "enum": ["worse", "better", "score", "criteria", "undecided", "added", "removed", "same"]
+    "enum": ["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]
 }  # fmt: skip
 _WHO: Schema = {"enum": ["agent", "criterion", "both", "judge noise", "unknown"]}
 _INTERVAL: Schema = or_null({"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2})
@@ -105,6 +106,23 @@ _CRITERION = record(
         "metrics": array(record({"name": TEXT, "type": TEXT, "was": _TALLY, "now": _TALLY})),
     }
 )
+_ROW = record(
+    {
+        "row": {**TEXT, "description": "its id, else its place in the file"},
+        "row_key": ROW_KEY,
+        "state": STATE,
+        "was": _TALLY,
+        "now": _TALLY,
+        "place_was": {**or_null(COUNT), "description": "null: it was not there"},
+        "place_now": {**or_null(COUNT), "description": "null: it is gone"},
+        "moved": {**FLAG, "description": "out of the order of the others"},
+        "content_changed": array(TEXT, "the variables that are others now, of a row that has an id"),
+        "runs": {
+            **or_null({"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}),
+            "description": "a run of each side that show the change",
+        },
+    }
+)
 COMPARISON: Schema = record(
     {
         "version": {"const": 1},
@@ -130,6 +148,7 @@ COMPARISON: Schema = record(
                     "score_difference": or_null(NUMBER),
                     "p_value": or_null(SHARE),
                     "quarantine": {**TEXT, "description": 'why it does not gate; "": it does'},
+                    "rows": array(_ROW, "of its dataset, in the order of the right side; those that went are last"),
                     "runs": {
                         **or_null({"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}),
                         "description": "a run of each side that show the change",
@@ -173,6 +192,7 @@ AGAINST: Schema = record(
                     "was": _TALLY,
                     "now": _TALLY,
                     "p_value": or_null(SHARE),
+                    "rows": array(_ROW, "those of its dataset that are worse or better"),
                 }
             )
         ),

@@ -125,6 +125,17 @@ def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterat
         yield from map(ComparedCriterion._make, rows)
 
 
+def variables_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, dict[str, object]]:
+    """By plan: the variables of its runs."""
+    found: dict[int, dict[str, object]] = {}
+    for chunk in _chunks(plans):
+        rows = connection.execute(
+            "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk)),)
+        )
+        found.update((number, json.loads(text)) for number, text in rows.fetchall())
+    return found
+
+
 def _run(row: Sequence[object]) -> ComparedRun:
     values = (*row[:18], bool(row[18]), *row[19:])
     return ComparedRun(*values)  # type: ignore[arg-type]

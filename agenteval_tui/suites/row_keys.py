@@ -15,7 +15,9 @@ from agenteval_tui.text.quick_dataclass import dataclass
 
 ID_COLUMN = "id"
 """The column whose values are the rows' ids, where a dataset names none."""
-_ID, _CONTENT = "id:", "content:"
+ID = "id:"
+"""How the key of a row with an id begins."""
+_CONTENT = "content:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def content_key(variables: Mapping[str, Any]) -> str:
 
 def id_key(name: str) -> str:
     """The key of the row with this id."""
-    return _ID + name
+    return ID + name
 
 
 def numbered(key: str, number: int) -> str:
@@ -102,8 +104,8 @@ def row_label(place: int, key: str) -> str:
 
     An id may hold anything: `text.display.one_line` before it is shown.
     """
-    if key.startswith(_ID):
-        return key[len(_ID) :]
+    if key.startswith(ID):
+        return key[len(ID) :]
     return str(place) if place else ""
 
 

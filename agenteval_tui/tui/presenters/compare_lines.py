@@ -12,6 +12,7 @@ from agenteval_tui.analysis.comparison_model import (
     MetricChange,
     Overall,
     Tally,
+    TestChange,
 )
 from agenteval_tui.analysis.comparison_words import (
     figures_of,
@@ -19,8 +20,11 @@ from agenteval_tui.analysis.comparison_words import (
     measures,
     p_said,
     points,
+    rows_to_show,
     said_of_criteria,
     said_of_rate,
+    said_of_row,
+    said_of_rows,
     score_of,
     share,
     short_power,
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
 _TO = "→" if UNICODE else "->"
 _LABEL = 11
 _TWO_COLUMNS = 100
+_MOST_ROWS = 40
 _SAY: dict[str, Callable[[float], str]] = {
     "score": lambda value: f"{value:.2f}", "time": duration, "tokens": lambda value: f"{value:,.0f}", "cost": cost,
 }  # fmt: skip
@@ -171,6 +176,25 @@ def _of_test(
         if change.p_value is not None:
             said += f"   {test_of(change)}: {p_said(change.p_value)}"
         lines += labelled("change", said, width)
+    return [*lines, *_of_rows(change, width)]
+
+
+def _of_rows(change: TestChange, width: int) -> list[Line]:
+    """The rows of its dataset: how many of each, then those of which there is something to say."""
+    if not change.rows:
+        return []
+    lines: list[Line] = [*labelled("rows", said_of_rows(change), width)]
+    shown = rows_to_show(change)
+    for row in shown[:_MOST_ROWS]:
+        style, sign = _HINTS.get(row.state, ("", "±" if row.state == "score" and UNICODE else " "))
+        lines.append(
+            fit(
+                ((sign, style), (f" #{one_line(row.label, 30)}", ""), (f"  {one_line(said_of_row(row), 200)}", "dim")),
+                width,
+            )
+        )
+    if len(shown) > _MOST_ROWS:
+        lines += paragraph(f"and {len(shown) - _MOST_ROWS:,} more: agenteval compare --all", width, "dim", 2)
     return lines
 
 

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 _FIGURE = 7  # cells of a figure: `12/12`
 _WHO = 12
 _WITH_WHERE = 92  # cells from which the first divergence stands in the row
-_SHARP: tuple[State, ...] = ("worse", "better")
+_SHARP: tuple[State, ...] = ("worse", "better", "mixed")
 _SIGNS: dict[State, tuple[str, str]] = {
     "worse": (glyph("failed"), "failed"),
     "better": (glyph("passed"), "passed"),
+    "mixed": ("↕" if UNICODE else "%", "review"),
     "score": ("±" if UNICODE else "~", ""),
     "criteria": ("·" if UNICODE else ".", ""),
     "undecided": (glyph("error"), "error"),

@@ -225,6 +225,8 @@ class CompareScreen(FilteredScreen):
         worse, better = counts.get("worse", 0), counts.get("better", 0)
         cells: list[Cell] = [(f"{count(worse, 'test')} worse", "bold failed" if worse else "dim")]
         cells += [("   ", ""), (f"{count(better, 'test')} better", "bold passed" if better else "dim")]
+        if mixed := counts.get("mixed", 0):
+            cells.append((f"   {count(mixed, 'test')} both ways", "bold review"))
         if self._words:
             cells.append((f"   “{one_line(self._words, 30)}”", ""))
         return tuple(cells), ((count(len(found.tests), "test"), "dim"),)
