@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -37,6 +37,11 @@ class AgentOptions(BaseModel):
     concurrency: int | None = Field(None, ge=1, description="How many runs may use this agent at once.")
     max_attempts: int | None = Field(
         None, ge=1, le=20, description="How often a run is tried when its failure may pass by itself. Default 3."
+    )
+    error_on_finish: list[Literal["length", "content_filter", "empty"]] = Field(
+        default_factory=list,
+        description="Endings of an answer that make the run an error, ungraded: length (cut by max_tokens), "
+        "content_filter, empty.",
     )
     price: PriceOption | None = Field(
         None, description="What its tokens cost, in US dollars per million. Wins over every prices.yaml."

@@ -13,6 +13,7 @@ from agenteval_tui.cli.run_summary import print_not_made
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.moments import IN_FUTURE, in_future
 from agenteval_tui.text.problems import AgentevalError, AmbiguousError
+from agenteval_tui.transcripts.ending import ending_of
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from agenteval_tui.transcripts.model import Transcript
 
 _LONGEST_RESULT = 600
+_SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
 
 @click.command("show")
@@ -143,6 +145,14 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
     """Messages in order, tool calls with their arguments where they were made, results cut to what can be read."""
     from agenteval_tui.transcripts.codec import arguments_text
 
+    ending = ending_of(transcript)
+    if ending is not None:
+        out.line((ending.said, "warn"))
+    for note in transcript.notes:
+        out.line((note.said, "warn"))
+    for step in transcript.timing.steps:
+        if step.setup and step.duration_ms >= _SHORTEST_SETUP_MS:
+            out.line((f"{one_line(step.name)}: {duration(step.duration_ms)}, not counted as the agent's time", "dim"))
     for number, message in enumerate(transcript.messages, 1):
         out.line((f"{number} {message.role}", "bold"))
         if message.reasoning:
@@ -162,7 +172,8 @@ def print_transcript(out: Output, transcript: Transcript) -> None:
         mend = f" ({transcript.error.mend})" if transcript.error.mend else ""
         out.line((f"{transcript.error.kind}: {transcript.error.message}{mend}", "broken"))
     calls = plural(len(transcript.tool_calls), "tool call")
-    out.line((f"{plural(len(transcript.messages), 'message')}, {calls}", "dim"))
+    reason = f", finish reason {one_line(transcript.finish_reason)}" if transcript.finish_reason else ""
+    out.line((f"{plural(len(transcript.messages), 'message')}, {calls}{reason}", "dim"))
 
 
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:

@@ -30,9 +30,11 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     run_ref, _, wanted = reference.partition("/")
     with invocation.store() as store:
         row = store.run(run_ref)
-        error, parted = store.transcript(row.id).error, said_of_divergence(store, row)
+        transcript, parted = store.transcript(row.id), said_of_divergence(store, row)
         labels = store.labels([row.id])
-        found = explanation.explanation_of(row, store.results(row.id), error, wanted, parted, labels)
+        found = explanation.explanation_of(
+            row, store.results(row.id), transcript.error, wanted, parted, labels, transcript
+        )
     out = invocation.out
     if as_json:
         out.json(explanation.as_json(found))
@@ -46,6 +48,8 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
         (f"  {row.id}", "dim"),
         (missing, "warn"),
     )
+    for remark in found.remarks:
+        out.line((remark, "warn"))
     if found.agent_error:
         out.line((found.agent_error, "broken"))
     print_facts(out, found.facts, 0, longest=None)

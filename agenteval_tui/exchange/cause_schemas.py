@@ -19,7 +19,7 @@ _DECISION = record(
 _PARTS: dict[str, Schema] = {
     "id": {**TEXT, "description": "the short name; `agenteval triage` takes it, or its first digits"},
     "signature": {**TEXT, "description": "the same wherever the same thing is wrong in the same way"},
-    "kind": {"enum": ["failed", "error", "agent", "threshold"]},
+    "kind": {"enum": ["failed", "error", "agent", "threshold", "ending"]},
     "criterion": TEXT,
     "prototype": TEXT,
     "metric": TEXT,

@@ -24,7 +24,8 @@ from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.quick_dataclass import dataclass
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.ending import Ending, ending_of
+from agenteval_tui.transcripts.model import Note, RunError, Transcript
 
 VERSION = 1
 
@@ -35,7 +36,7 @@ class Explanation:
 
     `error` is why the agent did not finish, if it did not. `divergence` says what this run did where passing and
     failing repetitions of its test part; "" when nobody looked, or nothing parts them. `labels`: what people said of
-    these criteria, and of the run.
+    these criteria, and of the run. `ending` is what ended the answer, where that is worth a word.
     """
 
     run: RunRow
@@ -43,6 +44,13 @@ class Explanation:
     error: RunError | None = None
     divergence: str = ""
     labels: tuple[Label, ...] = ()
+    ending: Ending | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What stands before all else: what ended the answer, and what could not be read of the agent."""
+        return (*((self.ending.said,) if self.ending is not None else ()), *(note.said for note in self.notes))
 
     @property
     def first_divergence(self) -> str:
@@ -88,6 +96,7 @@ def explanation_of(
     wanted: str = "",
     divergence: str = "",
     labels: Sequence[Label] = (),
+    transcript: Transcript | None = None,
 ) -> Explanation:
     """The explanation of all criteria, or of the one that `wanted` names: by number, name, or beginning of its name.
 
@@ -95,16 +104,24 @@ def explanation_of(
     """
     numbered = tuple(enumerate(results, 1))
     chosen = (_chosen(numbered, wanted, row.id),) if wanted else numbered
-    return Explanation(row, chosen, error, divergence, _of_these(labels, chosen))
+    return Explanation(row, chosen, error, divergence, _of_these(labels, chosen), *_remarks(transcript))
 
 
 def missed_of(
-    row: RunRow, results: Sequence[CriterionResult], error: RunError | None, labels: Sequence[Label] = ()
+    row: RunRow,
+    results: Sequence[CriterionResult],
+    error: RunError | None,
+    labels: Sequence[Label] = (),
+    transcript: Transcript | None = None,
 ) -> Explanation:
     """The explanation of what did not pass."""
     passed = (Outcome.PASSED, Outcome.SKIPPED)
     missed = tuple(pair for pair in enumerate(results, 1) if pair[1].outcome not in passed)
-    return Explanation(row, missed, error, labels=_of_these(labels, missed))
+    return Explanation(row, missed, error, "", _of_these(labels, missed), *_remarks(transcript))
+
+
+def _remarks(transcript: Transcript | None) -> tuple[Ending | None, tuple[Note, ...]]:
+    return (None, ()) if transcript is None else (ending_of(transcript), transcript.notes)
 
 
 def _of_these(labels: Iterable[Label], criteria: Iterable[tuple[int, CriterionResult]]) -> tuple[Label, ...]:
@@ -115,7 +132,14 @@ def _of_these(labels: Iterable[Label], criteria: Iterable[tuple[int, CriterionRe
 def as_text(one: Explanation) -> str:
     """Plain text: the agent's error, the tree of facts, and the address. Displayable."""
     said = [one_line(label_line(label)) for label in one.labels]
-    lines = [one.agent_error, render_text(one.facts), *said, one.first_divergence, f"agenteval why {one.address}"]
+    lines = [
+        *one.remarks,
+        one.agent_error,
+        render_text(one.facts),
+        *said,
+        one.first_divergence,
+        f"agenteval why {one.address}",
+    ]
     return "\n".join(displayable(line) for line in lines if line)
 
 
@@ -132,6 +156,7 @@ def as_markdown(one: Explanation) -> str:
         f"{code_span(one_line(where))}, repetition {row.repetition}, agent {code_span(one_line(row.agent))}",
         "",
     ]
+    lines += [f"- ! {code_span(one_line(remark))}" for remark in one.remarks]
     if one.agent_error:
         lines += [f"- ! {code_span(one_line(one.agent_error))}"]
     if row.checks_not_made:
@@ -161,6 +186,10 @@ def as_json(one: Explanation) -> dict[str, Any]:
         "status": row.status,
         "checks_not_made": row.checks_not_made,
         "error": error_to_json(one.error),
+        "ending": None
+        if one.ending is None
+        else {"code": one.ending.code, "finish_reason": one.ending.finish_reason, "message": one.ending.said},
+        "notes": [{"code": note.code, "what": note.what} for note in one.notes],
         "divergence": one.divergence,
         "labels": [label_data(label) for label in one.labels],
         "criteria": [

@@ -105,7 +105,7 @@ def _ending(store: Store, row: RunRow, held: NotGating, labels: Sequence[Label])
     message = _attribute(why)
     if row.status in ("failed", "error"):
         transcript = store.transcript(row.id)
-        said = as_text(missed_of(row, store.results(row.id), transcript.error, labels))
+        said = as_text(missed_of(row, store.results(row.id), transcript.error, labels, transcript))
         tag, kind = ("failure", "criterion") if row.status == "failed" else ("error", row.error_kind or "error")
         if row.id in held.excused:
             tag, kind = "skipped", "quarantine"

@@ -180,7 +180,7 @@ def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     yield f'<p class="dim">{_line(where)}</p>'
     if many:
         yield f"<p>{_line(many)}</p>"
-    missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]))
+    missed = missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
     yield f"<pre>{_block(as_text(missed))}</pre>"
     amounts = [counted(len(transcript.messages), "message"), counted(len(transcript.tool_calls), "tool call")]
     amounts += [seconds(row.duration_ms)] if row.duration_ms is not None else []

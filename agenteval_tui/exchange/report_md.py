@@ -131,10 +131,11 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
 
 def _failure(store: Store, row: RunRow, many: str) -> str:
     # One heading level below "Failures"; a bug report of one run begins a level higher.
+    transcript = store.transcript(row.id)
     whole = (
         "#"
         + as_markdown(
-            missed_of(row, store.results(row.id), store.transcript(row.id).error, store.labels([row.id]))
+            missed_of(row, store.results(row.id), transcript.error, store.labels([row.id]), transcript)
         ).rstrip()
     )
     if many:

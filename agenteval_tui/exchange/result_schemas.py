@@ -204,6 +204,11 @@ WHY = {
                 **or_null(ERROR),
                 "description": "why the agent did not finish",
             },
+            "ending": {
+                **or_null(record({"code": TEXT, "finish_reason": TEXT, "message": TEXT})),
+                "description": "what ended the answer, where it was cut, stopped by a filter, or empty",
+            },
+            "notes": array(record({"code": TEXT, "what": TEXT})),
             "divergence": {
                 **TEXT,
                 "description": "where passing and failing repetitions of the test part; empty when nothing parts them",

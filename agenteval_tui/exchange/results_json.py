@@ -106,5 +106,6 @@ def run_data(
         "tool_calls": did["tool_calls"],
         "usage": did["usage"],
         "timing": did["timing"],
+        "finish_reason": transcript.finish_reason,
         "error": did["error"],
     }

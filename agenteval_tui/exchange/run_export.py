@@ -31,13 +31,9 @@ def export_run(store: Store, run_id: str, form: str, path: Path, *, force: bool 
     if form == MARKDOWN:
         from agenteval_tui.exchange.explanation import as_markdown, explanation_of
 
-        pieces = (
-            as_markdown(
-                explanation_of(
-                    row, store.results(row.id), store.transcript(row.id).error, labels=store.labels([row.id])
-                )
-            ),
-        )
+        transcript, labels = store.transcript(row.id), store.labels([row.id])
+        explained = explanation_of(row, store.results(row.id), transcript.error, labels=labels, transcript=transcript)
+        pieces = (as_markdown(explained),)
     else:
         pieces = exporter_named(form).pieces(stored_runs(store, [row]))
     written = 0

@@ -220,5 +220,6 @@ RUN: dict[str, Schema] = {
     "tool_calls": array(TOOL_CALL),
     "usage": USAGE,
     "timing": TIMING,
+    "finish_reason": TEXT,
     "error": or_null(ERROR),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.sentences import MEASURES
 from agenteval_tui.grading.words import nth
+from agenteval_tui.transcripts.ending import SAID as ENDINGS
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.causes import Cause
@@ -73,6 +74,8 @@ def words_of(cause: Cause) -> str:
     """What is wrong, without the criterion's name."""
     if cause.kind == "agent":
         return f"the agent failed ({cause.condition.replace('_', ' ')}): {cause.way or 'no reason given'}"
+    if cause.kind == "ending":
+        return ENDINGS.get(cause.condition, f"the answer ended with {cause.condition}")
     if cause.kind == "threshold":
         return "the score is below the test's threshold; this has the lowest"
     if cause.kind == "error":

@@ -23,10 +23,12 @@ from agenteval_tui.grading.cause_ways import cut, error_way, extraction_way, nor
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.text.quick_dataclass import dataclass
 
-Kind = Literal["failed", "error", "agent", "threshold"]
+Kind = Literal["failed", "error", "agent", "threshold", "ending"]
 """`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
-criterion passed, and the score is below the test's `pass_threshold`."""
-_KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold")
+criterion passed, and the score is below the test's `pass_threshold`; `ending`: the answer was cut, or stopped by a
+filter, and then failed: `condition` is which."""
+_KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold", "ending")
+_OWN_ENDINGS = ("length", "content_filter", "malformed_call", "incomplete")  # an empty answer is each criterion's own
 VERSION = 2
 """Of how signatures are made. 1 read the sentences of evidence and of errors."""
 _ID = 10
@@ -141,13 +143,14 @@ def _message(message: str) -> str:
 
 
 def signatures(
-    status: str, results: Sequence[CriterionResult], error: tuple[str, str] | None = None
+    status: str, results: Sequence[CriterionResult], error: tuple[str, str] | None = None, ending: str = ""
 ) -> list[str | None]:
     """For each result of a run its signature, as it is stored: None where nothing failed, "" where what failed did not
     decide (a warning).
 
     `error`: kind and message, of a run whose agent did not finish: its first result stands for it. So does the result
-    with the lowest score where only the test's threshold was missed.
+    with the lowest score where only the test's threshold was missed. `ending`: what ended the answer (the codes of
+    `transcripts.ending`); where that is a cause, it stands for all that failed, at the first of it.
     """
     if status == "cancelled":
         return [None] * len(results)
@@ -164,6 +167,10 @@ def signatures(
         if scored:
             lowest = min(scored, key=lambda number: results[number].score or 0.0)
             made[lowest] = Cause("threshold", cut(results[lowest].criterion)).signature
+    if status == "failed" and ending in _OWN_ENDINGS:
+        failed = [number for number, one in enumerate(results) if made[number] and one.outcome is not Outcome.ERROR]
+        for number in failed:
+            made[number] = Cause("ending", condition=ending).signature if number == failed[0] else ""
     return made
 
 

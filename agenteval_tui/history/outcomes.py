@@ -23,6 +23,7 @@ from agenteval_tui.history.recordings import settle
 from agenteval_tui.history.rows import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import criterion_names
+from agenteval_tui.transcripts.ending import ending_of, with_ending
 
 # Which of an execution's totals a status counts in.
 TOTAL_OF = {
@@ -77,6 +78,7 @@ class End:
     document: tuple[str, str, str] = ("", "", "")
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     causes: Sequence[str | None] = ()
+    why: str = ""
 
     def prepare(self) -> None:
         """Encode and compress; say why it failed, where it did."""
@@ -93,7 +95,14 @@ class End:
         self.evidence = pack_results(ended.results) if ended.results else b""
         self.document = search_document(transcript, "")
         error = transcript.error
-        self.causes = signatures(ended.status, ended.results, None if error is None else (error.kind, error.message))
+        ending = ending_of(transcript)
+        self.why = with_ending(ended.why, transcript) if ended.status in ("passed", "failed") else ended.why
+        self.causes = signatures(
+            ended.status,
+            ended.results,
+            None if error is None else (error.kind, error.message),
+            "" if ending is None else ending.code,
+        )
         self.calls = [
             (
                 position,
@@ -153,7 +162,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]
                 usage.cost,
                 blobs[end.hash],
                 clean(transcript.final_output[:HEAD]),
-                clean(ended.why[:HEAD]),
+                clean(end.why[:HEAD]),
                 clean(error.kind) if error else "",
                 clean(error.message) if error else "",
                 clean(ended.request) or None,

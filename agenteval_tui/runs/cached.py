@@ -19,7 +19,7 @@ from agenteval_tui.text.problems import AgentevalError
 
 _NEVER = ("replay", "demo")
 # These say how the agent is asked and what it is called, not what it is asked.
-_WITHOUT = ("concurrency", "max_attempts", "timeouts", "description", "price")
+_WITHOUT = ("concurrency", "max_attempts", "timeouts", "description", "price", "error_on_finish")
 _LARGEST = 10_000_000  # bytes of a file that is looked into
 
 

@@ -208,7 +208,7 @@ class Engine(Settling):
             run.messages, one.config, run.context, ref.test, ref.repetition, run.seed, run.tool_calls, ref.run,
             variables=run.variables,
         )  # fmt: skip
-        return Flight(run, one.agent, request, one.retries, self._tell, one.price, one.withheld)
+        return Flight(run, one.agent, request, one.retries, self._tell, one.price, one.withheld, one.error_on_finish)
 
     async def _fly(self, flight: Flight) -> None:
         stored: tuple[StoredReply, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, cast
@@ -28,6 +28,7 @@ from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.runs.stream import Stream, Tell
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.transcripts.ending import ending_of
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
@@ -69,6 +70,7 @@ class Flight:
         tell: Tell,
         price: Price | None = None,
         withheld: TranscriptRedactor = NOTHING,
+        error_on_finish: Container[str] = (),
     ) -> None:
         self.plan = plan
         self.run = plan.ref.run
@@ -105,6 +107,7 @@ class Flight:
         self._tell = tell
         self._price = price
         self._withheld = withheld
+        self._error_on_finish = error_on_finish
         self._stream = Stream(self.run, tell, withheld)
         self._priced: Priced | None = None
         self._began = time.monotonic()
@@ -219,6 +222,11 @@ class Flight:
             error = RunError("timeout", f"the run did not end within {limit}", "raise `timeout` of the test")
         elif self.stop == "cancelled":
             error = RunError("cancelled", "the run was cancelled")
+        ending = ending_of(transcript) if self._error_on_finish and error is None else None
+        if ending is not None and ending.code in self._error_on_finish:
+            mend = f"`error_on_finish` of the agent has `{ending.code}`"
+            more = "raise `max_tokens`; " if ending.code == "length" else ""
+            error = RunError(ending.code, ending.said, more + mend)
         if error is not None:
             transcript = replace(transcript, error=error)
         return self._withheld.transcript(transcript) if self._withheld else transcript

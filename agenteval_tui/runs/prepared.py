@@ -43,6 +43,8 @@ class Prepared:
     release: Callable[[str], None] | None = None
     """To be told of each run that is over, where the agent wants to know."""
     reads_variables: bool = True
+    error_on_finish: frozenset[str] = frozenset()
+    """Endings of an answer that make the run an error."""
 
     def let_go(self, run: str) -> None:
         """The run is over: tell the agent. What it does wrong then changes nothing."""
@@ -102,6 +104,7 @@ def _prepared(
         retries=Retries(int(config.get("max_attempts") or MAX_ATTEMPTS), retry_base_s),
         limit=int(config["concurrency"]) if config.get("concurrency") else None,
         price=price,
+        error_on_finish=frozenset(config.get("error_on_finish") or ()),
         # What a variable stands for elsewhere is not known here: such an answer is never taken for an equal one.
         fingerprint=""
         if away and "${" in str(one.config)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.ending import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.lines import Cell
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
@@ -15,11 +16,13 @@ from agenteval_tui.tui.presenters.outcomes import UNICODE
 
 BlockKey = tuple[str, int]
 """("message", index), ("reasoning", index), ("call", index), ("result", call), ("log", 0), ("error", 0),
+("ending", 0), ("setup", 0),
 ("raw", index)."""
 
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
 _FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "log": 8, "raw": 400}
 FOLDED_BY_HAND = 2
+_SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
 CALL, ANSWER = ("▸", "◂") if UNICODE else (">", "<")
 
@@ -60,6 +63,9 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
     calls = transcript.tool_calls
     answers = {m.tool_call: i for i, m in enumerate(messages) if m.role == "tool" and m.tool_call is not None}
     turns = _turns(transcript)
+    if not first:
+        for block in _remarks(transcript):
+            yield 0, block
     made: set[int] = set()
     for index in range(len(messages)):
         made.update(messages[index].tool_calls)
@@ -82,6 +88,20 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
         error = transcript.error
         text = f"{error.kind}: {error.message}" + (f"\n{error.mend}" if error.mend else "")
         yield len(messages), Block(("error", 0), "error", "error", "error", None, _size(text), text, sign="!")
+
+
+def _remarks(transcript: Transcript) -> Iterator[Block]:
+    """What stands before all else: what ended the answer, what could not be read, what was started for the agent."""
+    ending = ending_of(transcript)
+    said = [ending.said] if ending is not None else []
+    said += [note.said for note in transcript.notes]
+    if said:
+        text = "\n".join(said)
+        yield Block(("ending", 0), "note", "error", "error", None, _size(text), text, sign="!", is_step=False)
+    setup = [step for step in transcript.timing.steps if step.setup and step.duration_ms >= _SHORTEST_SETUP_MS]
+    if setup:
+        text = "\n".join(f"{step.name}: {duration(step.duration_ms)}" for step in setup)
+        yield Block(("setup", 0), "start", "dim", "dim", None, _size(text), text, is_step=False)
 
 
 def raw_blocks(transcript: Transcript) -> Iterator[tuple[int, Block]]:
@@ -168,6 +188,6 @@ def _raw(part: Transcript, name: str) -> Callable[[], Body]:
 def _raw_rest(transcript: Transcript) -> Callable[[], Body]:
     bare = Transcript(
         (), (), transcript.timing, transcript.usage, transcript.model, transcript.finish_reason,
-        transcript.final_output, transcript.error, transcript.log,
+        transcript.final_output, transcript.error, transcript.log, transcript.notes,
     )  # fmt: skip
     return lambda: json_body({k: v for k, v in to_json(bare).items() if k not in ("messages", "tool_calls")})
