@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -13,9 +13,13 @@ from agenteval_tui.agents.interface import (
     AgentRequest,
     Done,
     Failed,
+    Logged,
+    Noted,
+    Prepared,
     Prompted,
     ReasoningDelta,
     Recorded,
+    Restarted,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
@@ -28,7 +32,7 @@ from agenteval_tui.runs.executors.gathered import LONGEST, PIECE, STREAMED, Gath
 from agenteval_tui.runs.executors.inbox import Inbox
 from agenteval_tui.runs.executors.wire import event_data, read_event, read_task, task_data
 from agenteval_tui.runs.plan_agents import AgentPlan
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 EVENTS: list[AgentEvent] = [
@@ -40,6 +44,10 @@ EVENTS: list[AgentEvent] = [
     ToolCallFinished(0, "found", True, 1.5),
     TurnEnded(),
     UsageReported(Usage(1, 2, None, 3, 0.5)),
+    Prepared("import", 12.5),
+    Restarted(),
+    Noted(Note("unread", "Thing")),
+    Logged("a warning"),
     Recorded(Transcript((Message("assistant", "yes"),), final_output="yes")),
     Failed(RunError("busy", "later", "wait"), True, 3.0),
     Done("stop", "m"),
@@ -58,6 +66,10 @@ def events_of(made: Gathered) -> list[AgentEvent]:
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_every_event_comes_back_as_it_was(event: AgentEvent) -> None:
     assert read_event(json.loads(json.dumps(event_data(event)))) == event
+
+
+def test_no_kind_of_event_is_missing() -> None:
+    assert {type(event) for event in EVENTS} == set(get_args(AgentEvent))
 
 
 @pytest.mark.parametrize("data", [["Unknown", {}], ["TextDelta", {"words": "a"}], ["Failed", 3], 7, [], None])

@@ -18,7 +18,7 @@ from agenteval_tui.agents.permission import Permission, received
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.transcripts import codec
-from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
+from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Usage
 
 _PLAIN = {
     kind.__name__: kind
@@ -29,6 +29,8 @@ _PLAIN = {
         agents.ToolArgumentsDelta,
         agents.ToolCallFinished,
         agents.TurnEnded,
+        agents.Prepared,
+        agents.Restarted,
         agents.Logged,
         agents.Done,
     )
@@ -91,6 +93,8 @@ def event_data(event: AgentEvent) -> list[Any]:
             return [name, [asdict(one) for one in messages]]
         case agents.UsageReported(usage):
             return [name, asdict(usage)]
+        case agents.Noted(note):
+            return [name, asdict(note)]
         case agents.Recorded(transcript):
             return [name, codec.to_json(transcript)]
         case agents.Failed(error, retry, retry_after_s):
@@ -109,6 +113,8 @@ def read_event(data: Any) -> AgentEvent:
             return agents.Prompted(tuple(_message(one) for one in fields))
         case "UsageReported":
             return agents.UsageReported(Usage(**fields))
+        case "Noted":
+            return agents.Noted(Note(**fields))
         case "Recorded":
             return agents.Recorded(codec.from_json(fields))
         case "Failed":
