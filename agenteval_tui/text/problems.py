@@ -58,7 +58,11 @@ class InfrastructureError(AgentevalError):
 def program_error(error: BaseException | None, log: object) -> str:
     """What is said of an error in the program: its kind, and the file with its traceback (None: none was written)."""
     kind = f" ({' '.join(f'{type(error).__name__}: {error}'.rstrip(': ').split())[:300]})" if error is not None else ""
-    kept = f"The traceback is in {log}; please report it" if log is not None else "run with --debug for the traceback"
+    kept = (
+        f"The traceback is in {log}, and shown with --debug; please report it"
+        if log is not None
+        else "run with --debug for the traceback"
+    )
     return f"an error in the program{kind}. {kept}"
 
 

@@ -35,7 +35,8 @@ def every_screen() -> set[str]:
             and not any(one.__module__.startswith("agenteval_tui.") for one in kind.__subclasses__())
         }
     # One that is shown by itself, and extended by the sheet of themes.
-    return found | {"choose.ChooseScreen"}
+    # Textual's palette is none of them, whatever opens it.
+    return (found | {"choose.ChooseScreen"}) - {"private_sheet.CommandSheet"}
 
 
 def seen(noted: Path) -> set[str]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -92,7 +92,8 @@ class AddRowScreen(Sheet["Added | None"]):
         return Path(values["file"]).expanduser(), row
 
     def _look(self) -> None:
-        self.run_worker(self._show(), group="preview", exclusive=True, exit_on_error=False)
+        # Not the coroutine: one that a newer key ends before it began would never be awaited.
+        self.run_worker(cast(Any, self._show), group="preview", exclusive=True, exit_on_error=False)
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)

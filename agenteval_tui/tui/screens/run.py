@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -137,7 +138,11 @@ class RunScreen(FrameScreen):
         self._follow = True
         self._cancel_asked = False
         self.run_worker(
-            self._watch_on(self._watch), group="watch", exclusive=True, exit_on_error=False, name="watching"
+            cast(Any, partial(self._watch_on, self._watch)),
+            group="watch",
+            exclusive=True,
+            exit_on_error=False,
+            name="watching",
         )
 
     async def _watch_on(self, watch: Watching) -> None:
