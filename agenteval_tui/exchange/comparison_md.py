@@ -76,7 +76,11 @@ def conclusion(found: Comparison) -> str:
     """What the numbers say, and how sure they are."""
     one = found.overall
     other = said_of_criteria(found.not_comparable)
-    said = [f"{said_of_counts(found)}.", *([f"{other}."] if other else []), f"Pass rate {said_of_rate(one)}."]
+    said = [
+        f"{said_of_counts(found)}.",
+        *([f"{other[:1].upper()}{other[1:]}."] if other else []),
+        f"Pass rate {said_of_rate(one)}.",
+    ]
     said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
     return " ".join(said)
 

@@ -271,7 +271,7 @@ def _said_of_baseline(against: Against) -> str:
         more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
         said.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
     if other := said_of_criteria(against.shown.not_comparable):
-        said.append(f"{other}.")
+        said.append(f"{other[:1].upper()}{other[1:]}.")
     said.append(f"Pass rate {said_of_rate(one)}.")
     said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
     if against.without_baseline:
