@@ -67,10 +67,18 @@ def _extras(connection: Connection, wanted: Wanted) -> Extras:
     picked = pick(connection, wanted)
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
-    causes = tuple(_failing(one) for one in rows.causes(connection, picked))
     tests = {one.row: one for one in rows.tests_known(connection)}
     breaks = breaks_of(rows.versions_used(connection, picked), tests)
-    return Extras(_scores(rows.scores(connection, picked), tests), causes, since_ms, cut, breaks)
+    made = made_extras(connection, rows.scores(connection, picked), rows.causes(connection, picked), since_ms, cut)
+    return replace(made, breaks=breaks)
+
+
+def made_extras(
+    connection: Connection, scores: Iterable[ScoreCount], causes: Iterable[CauseCount], since_ms: int, cut: bool
+) -> Extras:
+    """The same of what was counted already; without breaks."""
+    tests = {one.row: one for one in rows.tests_known(connection)}
+    return Extras(_scores(scores, tests), tuple(map(_failing, causes)), since_ms, cut)
 
 
 def _scores(counts: Iterable[ScoreCount], tests: Mapping[int, TestName]) -> tuple[Scores, ...]:

@@ -14,6 +14,7 @@ from agenteval_tui.history.trends import Measure
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_alerts import Watched
     from agenteval_tui.analysis.trend_extras import Extras
+    from agenteval_tui.analysis.trend_regrade import Regrading
 
 _NAMES: dict[Measure, str] = {"latency": "latency_ms", "tokens": "tokens", "cost": "cost", "steps": "steps"}
 
@@ -28,7 +29,9 @@ def moment(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000).astimezone().isoformat(timespec="seconds")
 
 
-def to_json(found: Trend, more: Extras, watched: Watched | None = None) -> dict[str, Any]:
+def to_json(
+    found: Trend, more: Extras, watched: Watched | None = None, regraded: Regrading | None = None
+) -> dict[str, Any]:
     """The document of `agenteval trends --json`."""
     return {
         "version": 1,
@@ -62,6 +65,15 @@ def to_json(found: Trend, more: Extras, watched: Watched | None = None) -> dict[
             for one in more.causes
         ],
         "breaks": [_break(found, one) for one in more.breaks],
+        "regraded": None
+        if regraded is None
+        else {
+            "runs": len(regraded.statuses),
+            "changed": regraded.changed,
+            "errors": regraded.errors,
+            "left_out": regraded.left_out,
+            "cut": regraded.cut,
+        },
         "criteria_since": moment(more.since_ms) if more.since_ms else moment(found.since_ms),
         "alerts": None if watched is None else _alerts(watched),
     }

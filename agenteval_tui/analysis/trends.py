@@ -158,12 +158,19 @@ def _chosen(wanted: Wanted, known: Iterable[TestName]) -> tuple[int, ...]:
     return tuple(one.row for one in found)
 
 
-def trend(store: Store, wanted: Wanted, measures: Sequence[Measure] = ()) -> Trend:
-    """Pass rates over time, and of `measures` what runs took. Raises AgentevalError, HistoryError."""
-    return store.read(lambda connection: _trend(connection, wanted, measures))
+def trend(
+    store: Store, wanted: Wanted, measures: Sequence[Measure] = (), statuses: Mapping[int, str] | None = None
+) -> Trend:
+    """Pass rates over time, and of `measures` what runs took. Raises AgentevalError, HistoryError.
+
+    `statuses`: how runs (by row number) ended, instead of how they are stored; runs that it does not name have no end.
+    """
+    return store.read(lambda connection: _trend(connection, wanted, measures, statuses))
 
 
-def _trend(connection: Connection, wanted: Wanted, measures: Sequence[Measure]) -> Trend:
+def _trend(
+    connection: Connection, wanted: Wanted, measures: Sequence[Measure], statuses: Mapping[int, str] | None
+) -> Trend:
     known = rows.tests_known(connection)
     picked = pick(connection, wanted, known)
     since_ms = picked.since_ms
@@ -178,7 +185,10 @@ def _trend(connection: Connection, wanted: Wanted, measures: Sequence[Measure]) 
         bins = bins_between(since_ms, wanted.until_ms, by)
     of_one = by == "execution"
     places = [Place(one.row, one.since_ms, one.until_ms, one.row if of_one else None) for one in bins]
-    tallies = rows.tallies(connection, picked, places, wanted.group)
+    if statuses is None:
+        tallies = rows.tallies(connection, picked, places, wanted.group)
+    else:
+        tallies = rows.tallies_of(connection, picked, places, statuses, wanted.group)
     names = groups_of(connection, wanted.group, known, {one.key for one in tallies})
     by_key: dict[Any, list[Tally]] = {}
     for one in tallies:

@@ -38,6 +38,9 @@ _FIRED = 1
 @click.option("--alert-below", metavar="RATE", help="Exit code 1 when the window's pass rate is below this (0.7, 70%).")
 @click.option("--alert-empty", is_flag=True, help="With --alert-below: exit code 1 also when nothing ran.")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
+@click.option(
+    "--regrade", is_flag=True, help="Grade the stored runs with today's criteria; no agent and no judge is asked."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV: a line for each piece of time and group.")
 @common_options
@@ -55,6 +58,7 @@ def command(
     alert_below: str | None,
     alert_empty: bool,
     count_errors: bool,
+    regrade: bool,
     as_json: bool,
     as_csv: bool,
 ) -> int:
@@ -76,6 +80,8 @@ def command(
         raise click.UsageError("give --json or --csv, not both")
     if alert_empty and alert_below is None:
         raise click.UsageError("--alert-empty goes with --alert-below")
+    if regrade and alert_below is not None:
+        raise click.UsageError("an alert is of the verdicts as they were stored: give --regrade or --alert-below")
     below = read_rate(alert_below, "--alert-below") if alert_below is not None else None
     span, now = window_ms(window), now_ms()
     wanted = Wanted(
@@ -91,17 +97,25 @@ def command(
         count_errors,
     )
     with invocation.store(to_look=True) as store:
-        found = trend(store, wanted, MEASURES)
-        more = extras(store, wanted)
+        again = None
+        if regrade:
+            from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
+
+            again = regrade_history(store, wanted)
+            found, more = regraded_trend(store, wanted, MEASURES, again)
+        else:
+            found, more = trend(store, wanted, MEASURES), extras(store, wanted)
         watched = watch(store, wanted, below, now) if below is not None else None
     if as_json:
-        invocation.out.json(to_json(found, more, watched))
+        invocation.out.json(to_json(found, more, watched, again))
     elif as_csv:
         for line in to_csv(found).splitlines():
             invocation.out.line(line)
     else:
         from agenteval_tui.cli.trend_lines import print_trend
 
+        if again is not None:
+            invocation.out.line((again.said, "bold"))
         print_trend(invocation.out, found, more, span)
     if watched is None:
         return 0

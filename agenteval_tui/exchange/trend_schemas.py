@@ -99,6 +99,18 @@ TRENDS: Schema = record(
             ),
             "where a test's criteria changed: verdicts before and after are not comparable",
         ),
+        "regraded": or_null(
+            record(
+                {
+                    "runs": COUNT,
+                    "changed": {**COUNT, "description": "of them end otherwise than they did"},
+                    "errors": {**COUNT, "description": "can't be decided without asking a judge or a person"},
+                    "left_out": {**COUNT, "description": "runs whose test is in no suite's file now"},
+                    "cut": {**FLAG, "description": "older runs of the window were not graded"},
+                },
+                about="with --regrade: all verdicts are those of today's criteria; null: as they were stored",
+            )
+        ),
         "criteria_since": TIME,
         "alerts": or_null(
             record(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from agenteval_tui.history.blobs import clean
@@ -60,6 +60,9 @@ _PACKED = (
     " + (CASE r.status WHEN 'passed' THEN 0 WHEN 'failed' THEN 1 WHEN 'error' THEN 2 ELSE 3 END)"
 )
 _RUN = f"CASE WHEN r.variation = '' THEN {_PACKED} ELSE ({_PACKED}) || ' ' || r.variation END"
+
+
+_ENDS = {"passed": 0, "failed": 1, "error": 2, "needs_review": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +229,32 @@ def tallies(connection: sqlite3.Connection, picked: Picked, places: Sequence[Pla
             test, row = divmod(number, _ROWS)
             found.append(Tally(at, test if by_test else key, test, variation, row, passed, failed, errors, review))
     return found
+
+
+def tallies_of(
+    connection: sqlite3.Connection,
+    picked: Picked,
+    places: Sequence[Place],
+    statuses: Mapping[int, str],
+    group: Group = "",
+) -> list[Tally]:
+    """The same where runs ended as `statuses` says, by their row numbers; those that it does not name are left out."""
+    found: dict[tuple[int, Any, int, str, int], list[int]] = {}
+    who = "json_array(r.id, r.test, r.variation, coalesce(r.dataset_row, 0))"
+    for at, key, runs in _gathered(connection, picked, places, group, who, "", by_test=True):
+        for number, test, variation, row in runs:
+            end = _ENDS.get(statuses.get(number, ""))
+            if end is not None:
+                found.setdefault((at, key, test, variation, row), [0, 0, 0, 0])[end] += 1
+    return [Tally(*key, *counts) for key, counts in found.items()]
+
+
+def picked_runs(connection: sqlite3.Connection, picked: Picked) -> list[int]:
+    """The row numbers of the picked runs, newest first."""
+    found: list[int] = []
+    for source, _, values in _arms(connection, picked):
+        found += [row[0] for row in connection.execute(f"SELECT r.id FROM {source}", values)]
+    return sorted(found, reverse=True)
 
 
 def measured(

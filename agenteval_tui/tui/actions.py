@@ -282,6 +282,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("trends.quarantine", "quarantine", "Q", "quarantine", "Let the test run, and not gate", "trends", 7),
     Action("trends.filter", "filter", "slash", "filter", "Filter: words of tests, tag:x, agent:x, suite:x", "trends"),
     Action("trends.executions", "executions", "e", "executions", "The executions under the cursor", "trends"),
+    Action("trends.regrade", "regrade", "T", "today's criteria", "Grade all of it with today's criteria", "trends"),
     Action("trends.refresh", "reload", "ctrl+r", "reload", "Read everything again", "trends"),
     # Agents
     Action("agents.chat", "chat", "enter", "try a prompt", "Ask the chosen agent something", "agents", 1),

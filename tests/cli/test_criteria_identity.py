@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 from urllib.parse import quote
 
 import pytest
@@ -297,3 +298,34 @@ def test_compare_says_which_verdicts_are_not_comparable(cli: Any, tmp_path: Path
     # Two versions compared on purpose say nothing of the sort.
     old = json.loads(cli("criterion", "order/facts", "--json").out)["versions"][1]["hash"]
     assert "judged by other criteria" not in cli("criterion", "order/facts", "--compare", old, "current").out
+
+
+def test_a_history_is_graded_with_the_criteria_of_today(cli: Any, tmp_path: Path) -> None:
+    path = suite(tmp_path, [("tone", STRICT), ("facts", WRITTEN)])
+    cli("run", path, "--repeat", 2)
+    cli("run", suite(tmp_path, [("tone", WRITTEN), ("facts", WRITTEN)]))
+    stored = cli("trends", "--by", "execution", "--json").json("trends")
+    assert [one["passed"] for one in stored["series"][0]["bins"]] == [0, 1]
+    assert (stored["regraded"], len(stored["breaks"])) == (None, 1)
+    told = cli("trends", "--by", "execution", "--regrade", "--json").json("trends")
+    assert [one["passed"] for one in told["series"][0]["bins"]] == [2, 1]
+    assert (told["breaks"], told["causes"]) == ([], [])
+    assert told["regraded"] == {"runs": 3, "changed": 2, "errors": 0, "left_out": 0, "cut": False}
+    assert {one["criterion"]: (one["passed"], one["n"]) for one in told["criteria"]} == {
+        "tone": (3, 3),
+        "facts": (3, 3),
+    }
+    assert cli("trends", "--by", "execution", "--json").json("trends") == {**stored, "until": ANY, "since": ANY}
+    # A stricter criterion fails what passed, and its causes are those of today; another test's runs stay out of it.
+    suite(tmp_path, [("tone", STRICT)])
+    said = cli("trends", "--by", "execution", "--regrade").out
+    assert said.startswith("graded with today's criteria: 3 runs, 1 end otherwise\n")
+    told = cli("trends", "--regrade", "--json").json("trends")
+    assert [(one["runs"], one["tests"]) for one in told["causes"]] == [(3, 1)]
+    suite(tmp_path, [("tone", STRICT)], test="another")
+    told = cli("trends", "--regrade", "--json").json("trends")
+    assert (told["regraded"]["left_out"], told["series"]) == (3, [])
+    suite(tmp_path, [("tone", "{metrics: [{type: Judge, criteria: Kind}]}")])
+    told = cli("trends", "--regrade", "--json").json("trends")
+    assert (told["regraded"]["errors"], told["series"][0]["errors"]) == (3, 3), "nobody is asked"
+    assert cli("trends", "--regrade", "--alert-below", "0.5").code == 2

@@ -14,6 +14,7 @@ from shop import app_on, settle
 from trend_made import NOON, SHOP, filled
 
 from agenteval_tui.history import quarantines
+from agenteval_tui.history.copying import move_suites
 from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters import plot as plots
 from agenteval_tui.tui.presenters.plot import BREAK, Curve, Plot, bin_at, draw, fitting
@@ -248,3 +249,36 @@ def test_a_line_is_broken_where_a_criterion_changed() -> None:
     assert marks[1] < min(columns) < marks[2]
     between = [line[marks[1] + 1 : marks[2]] for line in drawn[1].splitlines()[:-2]]
     assert not any(0x2800 <= ord(char) < 0x2900 for text in between for char in text), "no line leads across"
+
+
+async def test_one_key_grades_the_history_with_the_criteria_of_today(tmp_path: Path) -> None:
+    suite = tmp_path / "shop.suite.yaml"
+    suite.write_text(
+        "name: Shop\nagent: demo\ntests:\n"
+        "  - {id: refunds, prompt: please, criteria: [{name: right, prototype_class: TextResponse,"
+        " config_uxon: {metrics: [{type: TextMatch, contains: Answer}]}}]}\n",
+        "utf-8",
+    )
+    db = tmp_path / "history.db"
+    with filled(db, range(28, 30)) as store:
+        move_suites(store, SHOP, str(suite))
+    app = app_on(tmp_path, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+
+        async def title(*keys: str) -> str:
+            await pilot.press(*keys)
+            await settle(pilot)
+            screen = app.screen
+            assert isinstance(screen, TrendsScreen)
+            return "".join(text for cells in screen.heading(140) for text, _ in cells)
+
+        await settle(pilot)
+        assert "criteria" not in await title("7", "s")
+        shown = await title("T")
+        assert (
+            "graded with today's criteria: 6 runs, 2 end otherwise, 12 left out, whose test is in no file now" in shown
+        )
+        assert "refunds" not in text_of(app.screen, "plot")
+        assert len(listed(app.screen)) == 1, "the other suite has no file"
+        assert "criteria" not in await title("T")
+        assert len(listed(app.screen)) == 2

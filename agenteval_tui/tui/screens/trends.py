@@ -30,6 +30,7 @@ from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trend_breaks import Break
+    from agenteval_tui.analysis.trend_regrade import Regrading
     from agenteval_tui.analysis.trends import Trend, Wanted
     from agenteval_tui.tui.screens.choose import Choice
 
@@ -57,6 +58,8 @@ class TrendsScreen(FrameScreen):
         self._filter = ""
         self._trend: Trend | None = None
         self._beside: Beside | None = None
+        self._today = False  # graded with today's criteria, instead of as it was stored
+        self._regraded: Regrading | None = None
         self._cursor = -1  # -1: none chosen yet, the newest
         self._row_key = ""
         self._chosen = 0  # the group whose curve lies on top
@@ -111,7 +114,7 @@ class TrendsScreen(FrameScreen):
     def reload(self) -> None:
         """Read everything again; the cursor stays at its time."""
         window, by, group, text, below = self._window, self._by, self._group, self._filter, self._below
-        store, shown = self.agenteval.session.store, self._shown
+        store, shown, again = self.agenteval.session.store, self._shown, self._today
         now = now_ms()
 
         def read() -> tuple[Wanted, Trend]:
@@ -131,6 +134,11 @@ class TrendsScreen(FrameScreen):
             return wanted, found
 
         def then(found: tuple[Wanted, Trend]) -> None:
+            if again:
+                self.ask(lambda: regraded_beside(store, found[0], now), self._show_regraded, group="beside")
+                self.retitle()
+                return
+            self._regraded = None
             self._show(found[1])
             self.ask(lambda: read_beside(store, found[0], below, now), self._show_beside, group="beside")
 
@@ -155,6 +163,17 @@ class TrendsScreen(FrameScreen):
         if self._trend is not None and self._trend.bins == beside.trend.bins:
             self._trend = beside.trend
         self._paint()
+
+    def _show_regraded(self, found: tuple[Regrading, Beside]) -> None:
+        if self._today:
+            self._regraded, self._beside = found
+            self._show(found[1].trend)
+
+    def action_regrade(self) -> None:
+        """All of it with today's criteria, or as it was stored."""
+        self._today = not self._today
+        self._regraded = None
+        self._changed()
 
     def _show_failure(self, error: AgentevalError) -> None:
         self._trend = self._beside = None
@@ -254,6 +273,10 @@ class TrendsScreen(FrameScreen):
             left.append((f", by {by}", ""))
         if self._group:
             left.append((f", a line {'an' if self._group == 'agent' else 'a'} {self._group}", ""))
+        if self._today:
+            # The figures of the stored verdicts stand there until the others have come.
+            said = self._regraded.said if self._regraded is not None else "grading with today's criteria …"
+            left.append((f"   {said}", "review"))
         if self._filter:
             left.append((f"  “{one_line(self._filter, 30)}”", "accent"))
         fired = len(self._beside.watched.fired) if self._beside and self._beside.watched else 0
@@ -480,3 +503,17 @@ def read_beside(store: Any, wanted: Wanted, below: float | None, now: int) -> Be
         watch(store, wanted, below, now) if below is not None else None,
         tuple(quarantines.active(store, now)),
     )
+
+
+def regraded_beside(store: Any, wanted: Wanted, now: int) -> tuple[Regrading, Beside]:
+    """All of it with today's criteria. Flaky tests and quarantines are those of the stored verdicts, and an alert is
+    nobody's wish here."""
+    from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend
+    from agenteval_tui.analysis.trends import MEASURES
+    from agenteval_tui.analysis.variance import ledger
+    from agenteval_tui.history import quarantines
+
+    again = regrade_history(store, wanted)
+    found, extras = regraded_trend(store, wanted, MEASURES, again)
+    held = tuple(quarantines.active(store, now))
+    return again, Beside(found, extras, ledger(store, wanted, now, judges=False), None, held)

@@ -1,0 +1,160 @@
+"""A whole history graded with the criteria of today: stored runs, no agent, and no judge is asked anything.
+
+A trend over time then shows the agent alone: everything in it was judged alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agenteval_tui.analysis.regrade import Regraded, Rules, regrade, rules_of_suites
+from agenteval_tui.analysis.trend_extras import Extras, made_extras
+from agenteval_tui.analysis.trends import Trend, Wanted, pick, trend
+from agenteval_tui.grading.causes import signatures
+from agenteval_tui.grading.results import Outcome
+from agenteval_tui.history import trends as rows
+from agenteval_tui.history.trends import CauseCount, Measure, ScoreCount
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agenteval_tui.history.connect import Connection
+    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.store import Store
+    from agenteval_tui.transcripts.model import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Regrading:
+    """What today's criteria say of stored runs. `statuses`: by row number. `changed`: how many end otherwise than they
+    did. `left_out`: runs whose test is in no suite's file now. `errors`: runs that a criterion can't be decided of
+    without asking a judge or a person. `cut`: older runs of the window were not graded."""
+
+    statuses: dict[int, str]
+    scores: tuple[ScoreCount, ...]
+    causes: tuple[CauseCount, ...]
+    changed: int
+    left_out: int
+    errors: int
+    since_ms: int
+    cut: bool
+
+    @property
+    def said(self) -> str:
+        """For titles: `graded with today's criteria: 30 runs, 4 end otherwise, 2 left out (...)`."""
+        parts = [f"{len(self.statuses):,} runs", f"{self.changed:,} end otherwise"]
+        if self.errors:
+            parts.append(f"{self.errors:,} in error, where a judge was never asked")
+        if self.left_out:
+            parts.append(f"{self.left_out:,} left out, whose test is in no file now")
+        if self.cut:
+            parts.append(f"only the newest {rows.NEWEST:,}")
+        return f"graded with today's criteria: {', '.join(parts)}"
+
+
+def regrade_history(store: Store, wanted: Wanted) -> Regrading:
+    """Grade the newest of the runs that are asked for. Blocks, for thousands of them seconds. Raises AgentevalError."""
+
+    def read(connection: Connection) -> tuple[list[int], int, bool, dict[tuple[str, str], int]]:
+        picked = pick(connection, wanted)
+        since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
+        tests = {(one.suite_key, one.test_id): one.row for one in rows.tests_known(connection)}
+        return rows.picked_runs(connection, replace(picked, since_ms=since_ms)), since_ms, cut, tests
+
+    ids, since_ms, cut, tests = store.read(read)
+    listed = store.run_rows(ids)
+    rules = _Files()
+    statuses: dict[int, str] = {}
+    counts = _Counts(tests)
+    changed = errors = 0
+    for one, transcript in regrade(store, listed, rules.of):
+        status = str(one.verdict.outcome)
+        statuses[one.row.rowid] = status
+        changed += status != one.row.status
+        errors += transcript.error is None and one.verdict.outcome is Outcome.ERROR
+        counts.add(one, transcript)
+    left_out = len(listed) - len(statuses)
+    return Regrading(
+        statuses, counts.scores, counts.causes, changed, left_out, errors, since_ms or (wanted.since_ms or 0), cut
+    )
+
+
+def regraded_trend(store: Store, wanted: Wanted, measures: Sequence[Measure], found: Regrading) -> tuple[Trend, Extras]:
+    """The trend and what stands beside it, with the verdicts of today's criteria. It has no breaks."""
+    extras = store.read(lambda c: made_extras(c, found.scores, found.causes, found.since_ms, found.cut))
+    return trend(store, wanted, measures, found.statuses), extras
+
+
+class _Files:
+    """The criteria of each run's own test, as its suite's file has them now."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Rules]] = {}
+
+    def of(self, row: RunRow) -> Rules | None:
+        """None: the file, or the test in it, is gone; or the run was imported."""
+        key = row.suite_key
+        if key not in self._known:
+            self._known[key] = {}
+            if not key.startswith("import:"):
+                try:
+                    loaded = load_suite(Path(key))
+                except AgentevalError:
+                    return None
+                find = rules_of_suites([loaded])
+                for test in loaded.suite.tests if loaded.suite is not None else ():
+                    rules = find(replace(row, test_id=test.id))
+                    if rules is not None:
+                        self._known[key][test.id.casefold()] = rules
+        return self._known[key].get(row.test_id.casefold())
+
+
+class _Counts:
+    """Scores and causes, counted as `history.trends` counts the stored ones."""
+
+    def __init__(self, tests: dict[tuple[str, str], int]) -> None:
+        self._tests = tests
+        self._scores: dict[tuple[int, str, int, str], list[float]] = {}
+        self._runs: Counter[tuple[str, str]] = Counter()
+        self._of: dict[tuple[str, str], set[int]] = {}
+        self._last: dict[tuple[str, str], tuple[int, str]] = {}
+
+    def add(self, one: Regraded, transcript: Transcript) -> None:
+        """A run with its new results."""
+        row, verdict = one.row, one.verdict
+        test = self._tests.get((row.suite_key, row.test_id), 0)
+        for result in verdict.results:
+            if result.outcome is Outcome.SKIPPED:
+                continue
+            tenth = -1 if result.score is None else min(math.floor(result.score * 10 + 1e-9), 9)
+            self._scores.setdefault((test, result.criterion, tenth, str(result.outcome)), []).append(
+                result.score or 0.0
+            )
+        if verdict.outcome not in (Outcome.FAILED, Outcome.ERROR):
+            return
+        keys = {("", transcript.error.kind)} if transcript.error is not None else set[tuple[str, str]]()
+        if transcript.error is None:
+            keys = {(cause, "") for cause in signatures(str(verdict.outcome), verdict.results) if cause}
+        for key in keys:
+            self._runs[key] += 1
+            self._of.setdefault(key, set()).add(test)
+            self._last[key] = max(self._last.get(key, (0, "")), (row.rowid, row.id))
+
+    @property
+    def scores(self) -> tuple[ScoreCount, ...]:
+        return tuple(ScoreCount(*key, len(scores), math.fsum(scores)) for key, scores in self._scores.items())
+
+    @property
+    def causes(self) -> tuple[CauseCount, ...]:
+        found = [
+            CauseCount(cause, kind, "", runs, len(self._of[cause, kind]), self._last[cause, kind][1])
+            for (cause, kind), runs in self._runs.items()
+        ]
+        return tuple(sorted(found, key=lambda one: (-one.runs, one.cause, one.error_kind)))
