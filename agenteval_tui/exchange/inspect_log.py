@@ -24,7 +24,7 @@ KNOWN = 3
 
 LARGEST_HEADER = 16_000_000
 _SAMPLES = "samples/"
-_HEADER_READ = ("eval.model", "eval.scorers[].name", "eval.created", "eval.dataset.sample_ids[]")
+_HEADER_READ = ("eval.model", "eval.created", "eval.dataset.sample_ids[]")
 _READ = (_SAMPLES, "header.json", "_journal/", "summaries.json")  # summaries say again what samples say
 
 

@@ -55,7 +55,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                     kept["about"] = {key: one for key, one in run.items() if key not in _KEPT}
                     spool.put(plain_text(run.get("trace_id") or run["id"]), kept)
         for trace, parts in spool.groups():
-            yield _recording(trace, _merged(parts))
+            yield _recording(trace, _merged(parts), parts)
 
 
 def _list(value: Any) -> list[Any]:
@@ -77,11 +77,15 @@ def _merged(parts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     runs: dict[str, dict[str, Any]] = {}
     for part in parts:
         run = runs.setdefault(plain_text(part["id"]), {})
+        about = {**run.get("about", {}), **part.get("about", {})}
         run.update({key: value for key, value in part.items() if value or key not in run})
+        run["about"] = about
     return list(runs.values())
 
 
-def _recording(trace: str, runs: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
+def _recording(
+    trace: str, runs: Sequence[Mapping[str, Any]], parts: Sequence[Mapping[str, Any]]
+) -> Recording | Skipped:
     ids = {plain_text(run["id"]) for run in runs}
     root = next((run for run in runs if plain_text(run.get("parent_run_id")) not in ids), runs[0])
     notes: list[str] = []
@@ -102,7 +106,7 @@ def _recording(trace: str, runs: Sequence[Mapping[str, Any]]) -> Recording | Ski
         results=_feedback(root.get("feedback_stats")),
         started_ms=moment_ms(root.get("start_time")),
         notes=tuple(notes),
-        source=tuple(("", {**run, **run.get("about", {}), "about": None, "usage": None}) for run in runs),
+        source=tuple(("", {**run, **run.get("about", {}), "about": None, "usage": None}) for run in parts),
     )
 
 

@@ -34,7 +34,6 @@ NAME = "promptfoo"
 LOOKS_LIKE = "promptfoo results: an object with `evalId` and `results`, or lines with `gradingResult`"
 
 LONGEST_LABEL = 80
-_OF_ROWS = ("raw", "label", "provider", "id")
 _LONGEST = 20_000  # characters of a reason or an error
 _ERROR = 2  # promptfoo's failureReason: the provider broke; 1 is a failed assertion
 
@@ -76,6 +75,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 yield _row(one.value, names, one.line)
         return
     reader = _reader(source)
+    prompts: Any = None
     try:
         for key in reader.members():
             if key != "results":
@@ -86,8 +86,6 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                 elif inner == "prompts":
                     prompts = reader.bounded()
                     names.learn(prompts)
-                    if told := _of_prompts(prompts):
-                        yield Skipped("", counts=False, fields=told)
                 elif inner == "results":
                     if not names.has_learned:
                         _learn_rows(source, names)
@@ -96,6 +94,8 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
                         yield _row(reader.bounded(), names, line)
     except Unreadable as error:
         yield Skipped(f"from here on the file can't be read: {error.reason}", reader.line, error.cut_off)
+    if told := _of_prompts(prompts, names.seen):
+        yield Skipped("", counts=False, fields=told)
     yield from said_of(reader)
 
 
@@ -115,12 +115,11 @@ def _learn_rows(source: Source, names: _Names) -> None:
         pass  # said when it is read again
 
 
-def _of_prompts(prompts: Any) -> Counter[str]:
-    """What the columns of the results say that no row does."""
+def _of_prompts(prompts: Any, seen: set[str]) -> Counter[str]:
+    """What the columns of the results say that no row does; `seen`: prompts' and providers' names of rows."""
     found: Counter[str] = Counter()
     for one in prompts if isinstance(prompts, list) else ():
-        rest = {key: value for key, value in one.items() if key not in _OF_ROWS} if isinstance(one, Mapping) else one
-        found.update(path for path, _ in texts_of(rest, "results.prompts[]"))
+        found.update(path for path, text in texts_of(one, "results.prompts[]") if text not in seen)
     return found
 
 
@@ -149,6 +148,7 @@ class _Names:
         self._labels: Counter[tuple[str, str]] = Counter()
         self._variations: int | None = None
         self._columns: dict[tuple[str, Any], str] = {}  # of rows: (provider, prompt's number) and the prompt's label
+        self.seen: set[str] = set()  # names of providers, and prompts, that rows have
         self.at: float | None = None  # when the evaluation was made; its rows do not say it
 
     def learn(self, prompts: Any) -> None:
@@ -231,6 +231,7 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
     test_id, test_name = names.test(case, variables)
     provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
     agent = _provider(row)
+    names.seen.update((agent, plain_text(provider.get("id"))))
     notes: list[str] = []
     try:
         transcript = _transcript(row, plain_text(provider.get("id")) or agent, notes)

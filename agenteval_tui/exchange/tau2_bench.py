@@ -66,6 +66,16 @@ class _Known:
     agent: str = ""
     tasks: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     index: dict[str, Mapping[str, Any]] = field(default_factory=dict)  # by the simulation's id: its reward and ends
+    used: set[str] = field(default_factory=set)  # tasks that were simulated
+
+    def unused(self) -> Iterator[Skipped]:
+        """What tasks say that no simulation did."""
+        fields: Counter[str] = Counter()
+        for uid, task in self.tasks.items():
+            if uid not in self.used:
+                fields.update(path for path, _ in texts_of(task, "tasks[]"))
+        if fields:
+            yield Skipped("", counts=False, fields=fields)
 
 
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
@@ -74,7 +84,9 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     if isinstance(first, Mapping) and SIMULATIONS not in first:
         yield from _alone(source) if _is_simulation(first) else _folder(source)
         return
-    yield from _results(source, _Known())
+    known = _Known()
+    yield from _results(source, known)
+    yield from known.unused()
 
 
 def _results(source: Source, known: _Known) -> Iterator[Recording | Skipped]:
@@ -125,6 +137,7 @@ def _folder(source: Source) -> Iterator[Recording | Skipped]:
         yield Skipped("a simulation of the index has no file", place=f"{SIMULATIONS}/{missing}.json")
     for file in files:
         yield from _file(file, known)
+    yield from known.unused()
 
 
 def _alone(source: Source) -> Iterator[Recording | Skipped]:
@@ -197,6 +210,7 @@ def _recording(value: Any, known: _Known) -> Recording:
     elif transcript.error is None and not messages:
         raise AgentevalError("`messages` is empty")
     task = known.tasks.get(task_id, {})
+    known.used.add(task_id)
     return Recording(
         test_id=as_id(task_id),
         test_name=f"Task {task_id}",

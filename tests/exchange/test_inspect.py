@@ -108,7 +108,7 @@ def test_everything_that_a_sample_says_is_in_the_run(imported, store: Store) -> 
     assert (report.format, report.read, report.added, report.skipped) == ("inspect", 1, 1, ())
     assert report.notes == (
         "samples/a_epoch_1.json: of `events` only names, times and failures are kept",
-        "not kept: `eval.dataset.name`, `eval.task`, `samples[].store`",
+        "not kept: `eval.dataset.name`, `eval.scorers[].name`, `eval.task`, `samples[].store`",
     )
     assert store.execution("last").notes == report.notes
     assert (row.test_id, row.repetition, row.agent, row.status, row.score) == ("a", 1, "openai/gpt-x", "passed", 1.0)
