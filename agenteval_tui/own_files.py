@@ -63,6 +63,45 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder of the program's own, and those above it that are missing, each for this user alone (0700),
+    whatever the umask is. One that is there and is open to others is closed to them. Raises OSError.
+    """
+    missing = []
+    here = folder
+    while not here.is_dir():
+        missing.append(here)
+        if here == here.parent:
+            break
+        here = here.parent
+    for one in reversed(missing):
+        try:
+            one.mkdir(mode=0o700)
+        except FileExistsError:
+            if not one.is_dir():
+                raise
+        else:
+            one.chmod(0o700)  # a umask may have taken more than it should
+    found = folder.stat()
+    if found.st_uid == os.getuid() and found.st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+def open_to_others(path: Path) -> str:
+    """Why what is read from this file may be somebody else's word, "" where only this user (and root) can write it:
+    who owns it and its folder, and who may write there."""
+    for place in (path.parent, path):
+        try:
+            found = place.stat()
+        except OSError:
+            continue  # whoever reads it says so
+        if found.st_uid not in (0, os.getuid()):
+            return f"{place} belongs to another user"
+        if found.st_mode & 0o022:
+            return f"other users may write to {place}"
+    return ""
+
+
 def log_error(error: BaseException, doing: str, folder: Path) -> Path | None:
     """Append the traceback of an error in the program to `errors.log` in the folder; None where that can't be written.
 
@@ -75,7 +114,7 @@ def log_text(text: str, doing: str, folder: Path) -> Path | None:
     """Append a traceback that is text already. As `log_error`."""
     path = folder / "errors.log"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
         descriptor = os.open(path, flags, 0o600)
         try:

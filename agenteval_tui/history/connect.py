@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
 from urllib.parse import quote
 
+from agenteval_tui import places
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.own_files import make_private
 
 BUSY_SECONDS = 30.0  # how long a writer waits for another process
 OPENING_SECONDS = 5.0  # and somebody who opens the file
@@ -45,6 +48,9 @@ def prepare_file(path: Path) -> bool:
 def make_private_folder(folder: Path) -> None:
     """Make `folder`, and those above it that are missing, for this user alone. Raises HistoryError."""
     missing = []
+    if folder.is_dir() and folder == places.data_dir():  # a folder that `--db` names may be meant for others
+        with contextlib.suppress(OSError):
+            make_private(folder)
     while not folder.is_dir():
         missing.append(folder)
         if folder == folder.parent:
@@ -53,6 +59,7 @@ def make_private_folder(folder: Path) -> None:
     for one in reversed(missing):
         try:
             one.mkdir(mode=0o700, exist_ok=True)
+            one.chmod(0o700)  # a umask may have taken more than it should
         except OSError as error:
             raise HistoryError(
                 f"the folder for the history can't be made: {error.strerror}",

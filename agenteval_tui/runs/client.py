@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from agenteval_tui.own_files import make_private
 from agenteval_tui.places import config_dir, data_dir, history_file, own_command, own_environment, runtime_dir
 from agenteval_tui.runs.events import Command, Event, decode_event, encode
 from agenteval_tui.runs.live import ExecutionRequest, Live, live_dir, read_card, understood
@@ -201,8 +202,8 @@ def _understand(said: bytes, log_file: Path) -> Live:
 def _log_file() -> Path:
     folder = data_dir() / "logs"
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_private(folder.parent)
+        make_private(folder)
     except OSError as error:
         raise InfrastructureError(
             f"the folder for logs can't be made: {error.strerror}",

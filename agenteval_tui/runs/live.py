@@ -12,6 +12,7 @@ from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.own_files import make_private
 from agenteval_tui.places import runtime_dir
 from agenteval_tui.runs.plan import PlanOptions
 from agenteval_tui.text.problems import INFRASTRUCTURE, AgentevalError, InfrastructureError
@@ -100,8 +101,8 @@ def live_dir() -> Path:
     folder = runtime_dir() / "live"
     mend = "set AGENTEVAL_RUNTIME_DIR to a folder of your own"
     try:
-        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
+        make_private(folder.parent)
+        make_private(folder)
         state = folder.lstat()
     except OSError as error:
         raise InfrastructureError(

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui import places
-from agenteval_tui.own_files import read_small
+from agenteval_tui.own_files import make_private, open_to_others, read_small
 from agenteval_tui.text.problems import AgentevalError
 
 MAX_FILES = 50_000  # (and folders) that are looked at: what is more than that can't be remembered
@@ -134,6 +134,10 @@ class Trust:
             text = read_small(self.path, "it", MAX_LIST)
             if text is None:
                 return
+            others = open_to_others(self.path)
+            if others:
+                self.problem = f"{others}, so the list of trusted folders counts for nothing: none is trusted"
+                return
             data = json.loads(text)
             # The first version remembered programs only: what it knew is not enough, and is asked about again.
             if data["version"] != 1:
@@ -148,7 +152,7 @@ class Trust:
     def _changing(self) -> Iterator[None]:
         """Read what others wrote meanwhile, let it be changed, and write it down in one step."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self.path.parent)
             lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui import places
-from agenteval_tui.own_files import read_small
+from agenteval_tui.own_files import make_private, read_small
 from agenteval_tui.text.problems import AgentevalError
 
 VERSION = 1
@@ -50,7 +50,8 @@ class Drafts:
         path = self._path(kind, suite, test, part)
         temporary = path.with_name(f".{path.name[:50]}.{os.getpid()}.tmp")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self.folder.parent)
+            make_private(self.folder)
             # Half a character may stand in a text; JSON can hold it escaped.
             encoded = json.dumps({**made, "data": data}).encode("ascii")
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

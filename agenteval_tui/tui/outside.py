@@ -10,6 +10,7 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from agenteval_tui import places
+from agenteval_tui.own_files import make_private
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.speaking import Speaking
@@ -49,7 +50,7 @@ class Outside(Speaking):
         svg = self.export_screenshot(title="agenteval", simplify=True)
         folder = places.data_dir()
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(folder)
             path = _free_name(folder / f"agenteval-{name}.svg")
             path.write_text(svg, encoding="utf-8")
         except OSError as error:

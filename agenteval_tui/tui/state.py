@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.own_files import read_small_bytes
+from agenteval_tui.own_files import make_private, read_small_bytes
 from agenteval_tui.text.problems import AgentevalError
 
 MOST_STARTS = 30  # folders whose place is kept; the oldest goes
@@ -78,7 +78,7 @@ class State:
         if self.problem is not None:
             return
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._path.parent)
             with _alone(self._path.with_suffix(".lock")):
                 data = read(self._path)
                 change(data)

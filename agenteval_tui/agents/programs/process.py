@@ -15,6 +15,7 @@ from typing import cast
 
 from agenteval_tui import places
 from agenteval_tui.agents.permission import Permission
+from agenteval_tui.own_files import make_private
 from agenteval_tui.text.problems import AgentevalError
 
 GRACE_S = 0.5
@@ -228,6 +229,15 @@ def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
     return str(path)
 
 
+def bytecode_dir() -> Path:
+    """Where Python programs keep their bytecode, for this user alone. Where it can't be made, they keep none."""
+    folder = places.cache_dir() / "bytecode"
+    with suppress(OSError):
+        make_private(folder.parent)
+        make_private(folder)
+    return folder
+
+
 async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], permission: Permission) -> Program:
     """Start a program. Raises `AgentevalError` in words when it can't be started, or `permission` (from the trust
     check) does not cover it, or it has changed since.
@@ -235,7 +245,7 @@ async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], permi
     Python programs keep their bytecode in the user's cache folder, so that none in their own folders is used.
     """
     permission.require_start(argv)
-    env = {"PYTHONPYCACHEPREFIX": str(places.cache_dir() / "bytecode"), **env}
+    env = {"PYTHONPYCACHEPREFIX": str(bytecode_dir()), **env}
     program = find_program(argv[0], cwd, env)
     loop = asyncio.get_running_loop()
     starting = asyncio.ensure_future(
