@@ -68,6 +68,8 @@ class AgentSetup:
     env: Mapping[str, str] = field(default_factory=dict)
     transcripts: TranscriptSource | None = None
     permission: Permission = NOTHING
+    written: Mapping[str, Any] = field(default_factory=dict)
+    """`config` before `${VAR}` was expanded: what was brought in must not be repeated."""
 
     @property
     def trusted(self) -> bool:

@@ -75,7 +75,8 @@ class EventRedactor:
     def _rest(self) -> list[AgentEvent]:
         kept, self._kept = self._kept, {}
         made: list[AgentEvent] = []
-        for place, text in kept.items():
+        for place, held in kept.items():
+            text = self._redactor.cut(held)  # no more of it comes: what may be half a secret stays here
             if isinstance(place, int):
                 made.append(ToolArgumentsDelta(place, text))
             else:

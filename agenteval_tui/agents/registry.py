@@ -71,7 +71,7 @@ def make_agent(
 
     permission.require_agent(config, base_dir, env)
     full = expand(dict(config), env)
-    agent = _class_of(name, full)(AgentSetup(name, full, base_dir, env, transcripts, permission))
+    agent = _class_of(name, full)(AgentSetup(name, full, base_dir, env, transcripts, permission, config))
     if not isinstance(agent, Agent):
         raise AgentevalError(
             f"kind {config['kind']!r} gives a {type(agent).__name__} that is no agent",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from agenteval_tui.suites.environment import expand, key_from
+from agenteval_tui.suites.environment import expand, expansions, key_from
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.secrets import SHORTEST, SHORTEST_IN_ERRORS
@@ -36,6 +36,9 @@ _PLACEHOLDERS = frozenset(
         "api-key-here", "changeme", "localhost", "disabled", "no-key-needed", "not-required", "nokeyneeded", "whatever",
     )
 )  # fmt: skip
+_SEEN = frozenset(("kind", "model", "description"))
+_ADDRESSES = frozenset(("base_url", "url"))
+_LONG = 16  # characters of a part of a path that is a key rather than a word
 # The variables that a kind of agent reads without being told.
 _USUAL = {"openai": ("OPENAI_API_KEY",), "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")}
 _PROGRAMS = frozenset(("command", "python"))
@@ -50,9 +53,9 @@ def secrets_of(
     `config` is an agent's configuration (`kind` and options), best as it was written; `env` what `${VAR}` and key names
     are looked up in, beside the keyring. A file of tools is read where `base_dir` says what it is relative to. Secret
     are: the variables named by `api_key_env` and other `..._env` options, and those that the kind reads by itself;
-    headers, parameters, and options whose names say so; passwords in addresses; what `${VAR}` brought in where VAR's
-    name says so, also where it was expanded already. A program inherits the environment: for agents that are or call
-    programs all variables whose names say so are secret.
+    headers, parameters, and options whose names say so; passwords in addresses; whatever `${VAR}` brought in
+    (docs/decisions/0009), and what is there expanded already where VAR's name says so. A program inherits the
+    environment: for agents that are or call programs all variables whose names say so are secret.
     """
     found: set[str] = set()
     for name in _USUAL.get(str(config.get("kind", "")), ()):
@@ -66,6 +69,7 @@ def secrets_of(
     texts = list(_texts(config, ""))
     for path, text in texts:
         found |= _of_text(path, text, env)
+    found |= _expanded_values(config, texts, env)
     named = [(name, value) for name, value in env.items() if len(value) >= SHORTEST]
     if config.get("kind") in _PROGRAMS or (tools and not str(tools).startswith("builtin:")):
         for name, value in named:
@@ -80,6 +84,23 @@ def secrets_of(
                 found |= _parts(value)
     kept = {one for one in found if len(one) >= SHORTEST_IN_ERRORS and one.casefold() not in _PLACEHOLDERS}
     return tuple(sorted(kept, key=lambda one: (-len(one), one)))
+
+
+def _expanded_values(config: Mapping[str, Any], texts: list[tuple[str, str]], env: Mapping[str, str]) -> set[str]:
+    """Every value that `${VAR}` brought in, whatever VAR is called: where it came from, nobody meant it to be seen.
+
+    Not: what the suite says itself somewhere, and what must be seen of an agent to know it: its kind, its model, and of
+    its address all but what gives access.
+    """
+    found: set[str] = set()
+    written = "\n".join([_REFERENCE.sub("", text) for _, text in texts])
+    for one in expansions(config, env):
+        option = one.path[-1] if one.path else ""
+        if len(one.path) == 1 and option in _ADDRESSES and one.whole:
+            found |= set(_of_address(one.value)) | set(_places_of(one.value))
+        elif not (len(one.path) == 1 and option in _SEEN) and one.value.strip() not in written:
+            found |= _parts(one.value)
+    return found
 
 
 def is_secret_name(name: str) -> bool:
@@ -166,3 +187,10 @@ def _of_address(text: str) -> Iterator[str]:
                     yield value
         except ValueError:
             continue
+
+
+def _places_of(address: str) -> Iterator[str]:
+    """The parts of an address's path that look like keys, as in a webhook's."""
+    for part in address.partition("://")[2].partition("?")[0].split("/")[1:]:
+        if len(part) >= _LONG and any(c.isdigit() for c in part) and any(c.isalpha() for c in part):
+            yield part

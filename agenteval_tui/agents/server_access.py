@@ -38,7 +38,10 @@ class Secrets:
         """For a request of this configuration, with what was filled into its headers, parameters and address."""
         if self._known is None or (self._known[0] is not config and self._known[0] != config):
             setup = self._setup
-            found = secrets_of(config, setup.env, setup.base_dir, trusted=setup.trusted)
+            found = {
+                *secrets_of(config, setup.env, setup.base_dir, trusted=setup.trusted),
+                *secrets_of(setup.written, setup.env, setup.base_dir, trusted=setup.trusted),
+            }
             self._known = config, frozenset(found)
         sent = secrets_of({"key": key, "headers": headers, "query": query, "url": url}, {})
         secrets = self._known[1].union(sent)

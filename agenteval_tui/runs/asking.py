@@ -24,6 +24,7 @@ from agenteval_tui.runs.respondents import Respondents
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
+from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import TranscriptSource
@@ -91,7 +92,7 @@ class Asker:
         self._permission = permission
         self._timeout_s = timeout_s
         self._retry_base_s = retry_base_s
-        self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore]] = {}
+        self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
         self._asking: dict[tuple[str, str], _Shared] = {}
         self._remembered: OrderedDict[tuple[str, str], Reply] = OrderedDict()
         self.usage = Usage()
@@ -132,7 +133,7 @@ class Asker:
         for shared in list(self._asking.values()):
             shared.task.cancel()
         await asyncio.gather(*(shared.task for shared in self._asking.values()), return_exceptions=True)
-        for made, _, _ in self._made.values():
+        for made, *_ in self._made.values():
             try:
                 await asyncio.wait_for(made.close(), 5)
             except Exception:  # noqa: S112 - a respondent that can't be closed must not hide what it said
@@ -184,7 +185,7 @@ class Asker:
         from agenteval_tui.runs.flight import Retries
 
         try:
-            respondent, config, room = self._respondent(request.kind, plan)
+            respondent, config, room, withheld = self._respondent(request.kind, plan)
         except AgentevalError as error:
             return Reply(error=_said(error), at_ms=now_ms())
         retries = Retries(int(config.get("max_attempts") or ATTEMPTS), self._retry_base_s)
@@ -206,17 +207,23 @@ class Asker:
         except Exception as error:
             got = _Got(Reply(error=f"raised {type(error).__name__}: {error}"))
         reply = got.reply
+        raw = withheld.cut(withheld.text(reply.raw)) if request.kind == "chat" else reply.raw
+        failure = withheld.error(RunError("", reply.error)).message
+        reply = replace(reply, raw=raw, model=withheld.text(reply.model), error=failure)
         if reply.error:
             who = "the judge" if request.kind == "chat" else "the embedder"
             reply = replace(reply, error=f"{who} {plan.name!r}: {reply.error}")
         return replace(reply, at_ms=now_ms())
 
-    def _respondent(self, kind: str, plan: AgentPlan) -> tuple[Any, Mapping[str, Any], asyncio.Semaphore]:
+    def _respondent(
+        self, kind: str, plan: AgentPlan
+    ) -> tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]:
         """The agent or embedder, made once. Raises `AgentevalError`."""
         key = (kind, plan.hash)
         if key not in self._made:
             from agenteval_tui.agents.embedders.registry import make_embedder
             from agenteval_tui.agents.registry import make_agent
+            from agenteval_tui.agents.secrets import secrets_of
             from agenteval_tui.suites.agents_file import environment_for
 
             env = environment_for(plan.base_dir, self._env)
@@ -235,7 +242,9 @@ class Asker:
                 made = make_embedder(
                     plan.name, plan.config, base_dir=plan.base_dir, env=env, permission=self._permission
                 )
-            self._made[key] = made, config, asyncio.Semaphore(int(config.get("concurrency") or AT_ONCE))
+            secrets = secrets_of(plan.config, env, plan.base_dir, trusted=self._permission.trusted)
+            room = asyncio.Semaphore(int(config.get("concurrency") or AT_ONCE))
+            self._made[key] = made, config, room, TranscriptRedactor(secrets)
         return self._made[key]
 
     async def _call(self, request: RemoteRequest, case: Case) -> Reply:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, Failed, Prompted, Recorded, Releasing
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.record import Recorder, add_usage
+from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.text.identity import new_id
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
@@ -20,7 +21,7 @@ from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcrip
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import Agent
     from agenteval_tui.history.store import Store
-from agenteval_tui.runs.configured import Configured
+from agenteval_tui.runs.configured import Configured, withheld_of
 
 CANCELLED = "cancelled"
 LIKE = 0.6
@@ -153,7 +154,8 @@ class Conversation:
             turn=len(self.turns),
         )
         done = False
-        async with aclosing(_closable(agent.run(request))) as events:
+        redactor = EventRedactor(withheld_of(self.configured, self._env))
+        async with aclosing(_clean(redactor, _closable(agent.run(request)))) as events:
             async for event in events:
                 if isinstance(event, Prompted):
                     continue  # the agent's own system prompt; it adds that to each request itself
@@ -299,6 +301,13 @@ def _joined(before: Transcript, question: Message, made: Transcript) -> Transcri
         final_output=made.final_output,
         error=made.error,
     )
+
+
+async def _clean(redactor: EventRedactor, events: AsyncGenerator[AgentEvent, None]) -> AsyncGenerator[AgentEvent, None]:
+    async with aclosing(events):
+        async for event in events:
+            for clean in redactor.clean(event):
+                yield clean
 
 
 async def _closable(events: AsyncIterator[AgentEvent]) -> AsyncGenerator[AgentEvent, None]:

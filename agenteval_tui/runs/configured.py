@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.permission import Permission
     from agenteval_tui.history.store import Store
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 CHECK_S = 20.0
 THOROUGH_S = 90.0
@@ -149,7 +150,7 @@ async def check(
         return CheckReport(False, error.what, mend=error.mend)
     limit = THOROUGH_S if thorough else CHECK_S
     try:
-        return await asyncio.wait_for(agent.check(thorough), limit)
+        return _without_secrets(await asyncio.wait_for(agent.check(thorough), limit), withheld_of(one, env))
     except TimeoutError:
         return CheckReport(False, f"no answer within {limit:.0f} s", mend="is the server running?")
     except AgentevalError as error:
@@ -186,6 +187,30 @@ def made(
         permission=permission,
         transcripts=source,
     )
+
+
+def withheld_of(one: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
+    """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
+    from agenteval_tui.agents.secrets import secrets_of
+    from agenteval_tui.suites.agents_file import environment_for
+    from agenteval_tui.transcripts.redact import TranscriptRedactor
+
+    given = os.environ if env is None else env
+    try:
+        full: Mapping[str, str] = environment_for(one.base_dir, given)
+    except AgentevalError:
+        full = given
+    return TranscriptRedactor(secrets_of(one.config, full, one.base_dir, trusted=True))
+
+
+def _without_secrets(report: CheckReport, withheld: TranscriptRedactor) -> CheckReport:
+    from agenteval_tui.transcripts.model import RunError
+
+    def clean(text: str) -> str:
+        return withheld.error(RunError("", text)).message
+
+    steps = tuple([replace(step, message=clean(step.message)) for step in report.steps])
+    return replace(report, message=clean(report.message), mend=clean(report.mend), steps=steps)
 
 
 async def _closed(agent: Agent) -> None:

@@ -137,6 +137,8 @@ class Stream:
             if kept:
                 self._texts.append(text[-kept:])
                 text = text[:-kept]
+            if whole:
+                text = self._withheld.cut(text)
             if not text:
                 return
         self._tell(self._kind, self._run, text)
@@ -145,5 +147,5 @@ class Stream:
         pieces = self._arguments.pop(key, None)
         if pieces is not None:
             self.end()
-            text = self._withheld.text("".join(pieces))
+            text = self._withheld.cut(self._withheld.text("".join(pieces)))
             self._tell(ToolArguments, self._run, key, text[:ARGUMENTS_LIMIT])

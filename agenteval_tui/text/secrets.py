@@ -13,6 +13,8 @@ SHORTEST = 8
 SHORTEST_IN_ERRORS = 4
 """Characters. What is said of an error is no answer that is judged: there a shorter value is looked for as well, where
 it stands as a word of its own."""
+SHORTEST_BEGINNING = 6
+"""Characters. A shorter beginning of a secret at the end of a text is that of many a word, and gives little away."""
 STAND_IN = "***"
 
 
@@ -47,6 +49,12 @@ class Redactor:
             if form in text:
                 text = text.replace(form, STAND_IN)
         return text
+
+    def cut(self, text: str) -> str:
+        """A text that may have been cut off in the middle of a secret: a beginning of one that stands at the end, of
+        at least 6 characters, becomes `***` too. The same object where there is none."""
+        size = self.open_end(text)
+        return text if size < SHORTEST_BEGINNING else text[:-size] + STAND_IN
 
     def open_end(self, text: str) -> int:
         """How many characters at the end of a text may be the beginning of a secret, of which more is to come."""

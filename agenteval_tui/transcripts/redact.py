@@ -34,7 +34,12 @@ class TranscriptRedactor(Redactor):
         return error if same else replace(error, message=message, mend=mend)
 
     def _said(self, text: str) -> str:
-        text = self.text(text)
+        # Messages quote what a server said, cut to a length.
+        shown = self.text(text)
+        body = shown.rstrip("…") if shown.endswith("…") else shown
+        if (cut := self.cut(body)) is not body:
+            shown = cut + shown[len(body) :]
+        text = shown
         if self._words is None or self._words.search(text) is None:
             return text
         return self._words.sub(STAND_IN, text)
@@ -82,7 +87,10 @@ class TranscriptRedactor(Redactor):
             if self.error(error) is not error:
                 return True
         text = "\n".join([part for part in parts if part])
-        return self.text(text) is not text or any(self.inside(call.arguments) for call in transcript.tool_calls)
+        if self.text(text) is not text or any(part and self.cut(part) is not part for part in parts):
+            return True
+        arguments = [call.arguments for call in transcript.tool_calls]
+        return any(self.inside(one) or (isinstance(one, str) and self.cut(one) is not one) for one in arguments)
 
     def _message(self, message: Message) -> Message:
         changed: dict[str, Any] = {}
@@ -99,12 +107,14 @@ class TranscriptRedactor(Redactor):
         for name in ("id", "name", "result"):
             self._note(changed, name, getattr(call, name))
         arguments = self.data(call.arguments)
+        if isinstance(arguments, str):  # what a model wrote, and perhaps did not end
+            arguments = self.cut(arguments)
         if arguments is not call.arguments:
             changed["arguments"] = arguments
         return replace(call, **changed) if changed else call
 
     def _note(self, changed: dict[str, Any], name: str, value: str | None) -> None:
-        if value and (text := self.text(value)) is not value:
+        if value and (text := self.cut(self.text(value))) is not value:
             changed[name] = text
 
 

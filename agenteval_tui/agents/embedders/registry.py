@@ -46,7 +46,7 @@ def make_embedder(
     Raises `AgentevalError` when it is wrong, `NotTrustedError` where `permission` does not cover it.
     """
     permission.require_agent(config, base_dir, env)
-    config = expand(dict(config), env)
+    written, config = config, expand(dict(config), env)
     known = embedder_kinds()
     kind = str(config.get("kind", ""))
     if kind not in known:
@@ -57,9 +57,10 @@ def make_embedder(
             where=f"embedder {name!r}",
             mend=f"{hint}kinds that do: {', '.join(sorted(known))}",
         )
+    setup = AgentSetup(name, config, base_dir, env, permission=permission, written=written)
     module, _, attribute = known[kind].partition(":")
     try:
-        made = getattr(import_module(module), attribute)(AgentSetup(name, config, base_dir, env, permission=permission))
+        made = getattr(import_module(module), attribute)(setup)
     except (ImportError, AttributeError) as error:
         raise AgentevalError(
             f"the plug-in for the embedder {kind!r} can't be loaded: {error}",

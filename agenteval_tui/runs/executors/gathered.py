@@ -58,7 +58,7 @@ class Gathered:
             case _:
                 self._seal()
                 for place, text in self._kept.items():
-                    self.events.append(event_data(_delta(place, text)))
+                    self.events.append(event_data(_delta(place, self._withheld.cut(text))))
                 self._kept.clear()
                 self.events.append(event_data(self._events.whole(event) if self._withheld else event))
 
