@@ -56,8 +56,8 @@ def _value_of(match: re.Match[str], env: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A value of the environment that `expand` puts into a text: the variable, its value, and the keys on the way to
-    the text (a list's items have none)."""
+    """A value of the environment that `expand` puts into a text: the variable, its value, and the first and the
+    last key on the way to the text (one, where it is the same)."""
 
     name: str
     value: str
@@ -66,25 +66,25 @@ class Expanded:
     """The text is this reference and nothing else."""
 
 
-def expansions(
-    value: Any, env: Mapping[str, str], path: tuple[str, ...] = (), *, unset: bool = False
-) -> Iterator[Expanded]:
+def expansions(value: Any, env: Mapping[str, str], *, unset: bool = False) -> Iterator[Expanded]:
     """Every value that `expand(value, env)` takes from `env`; defaults are the text's own and are not among them.
 
-    `unset`: also, with the value "", the variables that are not set and have no default.
+    `unset`: also, with the value "", the variables that are not set and have no default. At any depth.
     """
-    if isinstance(value, str):
-        for match in _REFERENCE.finditer(value) if "${" in value else ():
-            parts = None if match.group() == "$${" else _NAME.match(match.group(1))
-            found = env.get(parts.group(1)) if parts is not None else None
-            if parts is not None and (found or (unset and found is None and parts.group(2) is None)):
-                yield Expanded(parts.group(1), found or "", path, match.group() == value.strip())
-    elif isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from expansions(one, env, (*path, str(key)), unset=unset)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from expansions(one, env, path, unset=unset)
+    waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    while waiting:
+        one, path = waiting.pop()
+        if isinstance(one, str):
+            for match in _REFERENCE.finditer(one) if "${" in one else ():
+                parts = None if match.group() == "$${" else _NAME.match(match.group(1))
+                found = env.get(parts.group(1)) if parts is not None else None
+                if parts is not None and (found or (unset and found is None and parts.group(2) is None)):
+                    yield Expanded(parts.group(1), found or "", path, match.group() == one.strip())
+        elif isinstance(one, Mapping):
+            # Only the first and the last key are asked for: a path as deep as the value would make this slow.
+            waiting += [(item, (*path[:1], str(key))) for key, item in reversed(list(one.items()))]
+        elif isinstance(one, list | tuple):
+            waiting += [(item, path) for item in reversed(one)]
 
 
 def environment_for(folder: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:

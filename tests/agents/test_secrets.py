@@ -38,7 +38,10 @@ ENV = {
         ({"kind": "http", "headers": {"Authorization": "Bearer literal-123"}}, {"Bearer literal-123", "literal-123"}),
         ({"kind": "http", "headers": {"X-Trace": "no-secret-at-all"}}, set()),
         ({"kind": "http", "headers": {"X-Api-Key": "${SERVICE_TOKEN}"}}, {"token-123456"}),
-        ({"kind": "http", "body": {"note": "say ${SERVICE_TOKEN} and ${HOST}"}}, {"token-123456"}),
+        (
+            {"kind": "http", "body": {"note": "say ${SERVICE_TOKEN} and ${HOST}"}},
+            {"token-123456", "example.org/harmless"},
+        ),
         ({"kind": "http", "note": "${ABSENT_TOKEN:-fallback-1}"}, {"fallback-1"}),
         ({"kind": "http", "note": "${ABSENT_TOKEN}"}, set()),
         (
