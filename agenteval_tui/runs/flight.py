@@ -17,6 +17,7 @@ from agenteval_tui.agents.interface import (
     Done,
     Failed,
     Recorded,
+    Restarted,
     TextDelta,
     UsageReported,
 )
@@ -301,6 +302,10 @@ class Flight:
             elif kind is Failed:
                 self._error = cast(Failed, event).error
                 return cast(Failed, event)
+            elif kind is Restarted:
+                # For watchers it begins anew: what streamed until now is no part of the answer.
+                self._stream.begin()
+                self._tell(RunStarted, self.run, self.attempt, now_ms())
             elif kind is Recorded:
                 self._replayed(cast(Recorded, event).transcript)
             else:

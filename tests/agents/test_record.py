@@ -14,6 +14,7 @@ from agenteval_tui.agents.interface import (
     Prompted,
     ReasoningDelta,
     Recorded,
+    Restarted,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
@@ -159,3 +160,28 @@ def test_any_events_at_any_time_give_a_transcript_that_can_be_stored(events: lis
         for index, message in enumerate(transcript.messages):
             for call in message.tool_calls:
                 assert transcript.tool_calls[call].message == index
+
+
+def test_what_is_told_again_counts_once() -> None:
+    recorder = Recorder((Message("user", "one"),))
+    recorder.apply(TextDelta("so"))
+    recorder.next_turn(Message("user", "two"))
+    for _ in range(2):
+        recorder.apply(TextDelta("the answer"))
+        recorder.apply(ToolCallStarted(0, "c", "f"))
+        recorder.apply(ToolCallFinished(0, "r"))
+        recorder.apply(Restarted())
+    recorder.apply(ToolCallStarted(1, "c", "f"))
+    recorder.apply(ToolCallFinished(1, "r"))
+    recorder.apply(TextDelta("the answer"))
+    recorder.apply(Done())
+    transcript = recorder.transcript()
+    assert [(m.role, m.content) for m in transcript.messages] == [
+        ("user", "one"),
+        ("assistant", "so"),
+        ("user", "two"),
+        ("assistant", ""),
+        ("tool", "r"),
+        ("assistant", "the answer"),
+    ]
+    assert len(transcript.tool_calls) == 1

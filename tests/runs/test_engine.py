@@ -16,6 +16,7 @@ from agenteval_tui.agents.interface import (
     Failed,
     ReasoningDelta,
     Recorded,
+    Restarted,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallFinished,
@@ -591,3 +592,20 @@ async def test_an_eta_is_told_once_something_has_ended(execution: Execute, scrip
 def test_plans_may_be_made_by_hand(execution: Execute) -> None:
     one = execution(ONE)
     assert replace(one.engine.plan, runs=()).tests == 0
+
+
+async def test_what_is_told_again_is_shown_once(execution: Execute, scripts: Any) -> None:
+    async def again(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        yield TextDelta("hello")
+        yield Restarted()
+        yield ToolCallStarted(0, "a", "look_up")
+        yield ToolCallFinished(0, "found")
+        yield TextDelta("hello")
+        yield Done()
+
+    scripts.script = again
+    one = execution(ONE)
+    await one.run()
+    run = one.view.runs[one.engine.plan.runs[0].ref.run]
+    assert [(part.kind, part.text) for part in run.parts if part.kind == "text"] == [("text", "hello")]
+    assert [part.kind for part in run.parts] == ["tool", "text"]
