@@ -141,6 +141,8 @@ def _tau_result(run: StoredRun) -> dict[str, Any]:
     info: dict[str, Any] = {"task": task}
     if run.transcript.error is not None:
         info["error"] = run.transcript.error.message
+    if run.row.variation:
+        info["variation"] = run.row.variation  # the format has none; without it these would be repetitions
     return {
         "task_id": _task_id(run.row.test_id),
         "trial": run.row.repetition - 1,
@@ -187,6 +189,7 @@ def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
         "duration": None if transcript.timing.total_ms is None else transcript.timing.total_ms / 1000,
         "termination_reason": "agent_error" if transcript.error is not None else transcript.finish_reason,
         "agent_cost": transcript.usage.cost,
+        **({"info": {"variation": run.row.variation}} if run.row.variation else {}),
         "reward_info": None if (reward := _reward(run)) is None else {"reward": reward},
         "messages": messages,
     }

@@ -220,6 +220,7 @@ def _recording(value: Any, known: _Known) -> Recording:
         agent=agent,
         variables=_variables(task),
         results=() if transcript.error is not None else _verdicts(value, about),
+        variation=plain_text(told.get("variation")) if isinstance(told := value.get("info"), Mapping) else "",
         notes=tuple(notes),
         started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
         source=(("simulations[]", value), ("tasks[]", task)),

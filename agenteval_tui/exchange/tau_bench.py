@@ -62,6 +62,7 @@ def _recording(value: Any) -> Recording:
         prompt=first_user_text(transcript) or str(task.get("instruction") or ""),
         variables=_variables(task),
         results=() if transcript.error is not None else (_verdict(reward, info),),
+        variation=plain_text(info.get("variation")),
         source=(("", value),),
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agenteval_tui.exchange.exporting import EXPORTERS, stored_runs
 from agenteval_tui.exchange.folder import folder_of
 from agenteval_tui.exchange.importing import import_file
 from agenteval_tui.history.store import Store
@@ -390,3 +391,19 @@ def test_attributes_that_no_run_has_are_said(imported) -> None:
     assert "`attributes.http.url`" in note
     assert "`attributes.custom.note`" in note
     assert "http.body" not in note  # it says what is in the run
+
+
+@pytest.mark.parametrize("format_name", ["tau-bench", "tau2-bench"])
+def test_variations_come_back_from_the_formats_of_tau(imported, store: Store, tmp_path: Path, format_name: str) -> None:
+    lines = [{"id": "7", "variation": name, "messages": SAID} for name in ("", "mini", "mini")]
+    report, _ = imported("\n".join(map(json.dumps, lines)), "a.jsonl")
+    path = tmp_path / "out.json"
+    path.write_text(
+        "".join(EXPORTERS[format_name].pieces(stored_runs(store, store.runs_of_execution(report.execution_id)))),
+        "utf-8",
+    )
+    again, runs = imported(path)
+    assert again.format == format_name
+    assert [(row.test_id, row.variation, row.repetition) for row, _ in runs] == [
+        ("7", "", 1), ("7", "mini", 1), ("7", "mini", 2),
+    ]  # fmt: skip
