@@ -31,7 +31,13 @@ _File = click.Path(path_type=Path)
 @click.command("grade")
 @click.argument("suites", nargs=-1, type=_File)
 @click.option("--criteria", "criteria_file", type=_File, metavar="FILE", help="A criterion or a list (YAML or JSON).")
-@click.option("--transcript", "transcript_file", type=_File, metavar="FILE", help="A transcript, or chat messages.")
+@click.option(
+    "--transcript",
+    "transcript_file",
+    type=_File,
+    metavar="FILE",
+    help="A transcript, chat messages, or a server's reply.",
+)
 @click.option("--transcripts", "lines_file", type=_File, metavar="FILE.jsonl", help="Transcripts, one a line.")
 @click.option("--execution", metavar="REF", help="The stored runs of this execution (an id, or `last`).")
 @click.option("--run", "run_ref", metavar="REF", help="One stored run.")

@@ -216,6 +216,16 @@ def test_a_format_in_a_part_that_only_a_reference_reaches_is_an_error_too() -> N
     assert Schema(known).fits({"format": "phone"})
 
 
+def test_annotations_are_said_to_check_nothing() -> None:
+    schema = {"properties": {"a": {"contentMediaType": "application/json", "contentSchema": {"type": "object"}}}}
+    found = diagnose(json.dumps({"metrics": [{"type": "Json", "schema": schema}]}), "JsonResponse")
+    assert [(one.severity, one.code) for one in found] == [("warning", "without-effect")] * 2
+    assert Schema(schema).fits({"a": "no JSON"})
+    assert not diagnose(
+        json.dumps({"metrics": [{"type": "Json", "schema": {"const": "contentSchema"}}]}), "JsonResponse"
+    )
+
+
 def test_a_bad_pattern_in_a_schema_is_an_error() -> None:
     for schema in ({"pattern": "(?P<a>x)"}, {"patternProperties": {"\\Z": True}}, {"format": "regex", "pattern": "("}):
         with pytest.raises(BadSchemaError):

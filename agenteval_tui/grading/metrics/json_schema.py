@@ -133,30 +133,43 @@ def _limited(draft: Any) -> Any:
     return limited(draft)
 
 
-def unchecked(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def unchecked(schema: Any) -> Iterator[tuple[Path, str]]:
     """What a schema asks for that is not checked: a format, a dialect or a vocabulary that is not known."""
+    for path, name, value in _keywords(schema, ()):
+        if name == "format" and isinstance(value, str) and value not in FORMATS and "{{" not in value:
+            near = get_close_matches(value, sorted(FORMATS), 1)
+            more = f"did you mean {near[0]}?" if near else f"checked are {', '.join(sorted(FORMATS))}"
+            yield path, f"the format {quoted(value)} is not checked: {more}"
+        elif name == "$schema" and isinstance(value, str) and value.rstrip("#") not in _DIALECTS:
+            yield path, f"the dialect {quoted(value, 80)} is not known"
+        elif name == "$vocabulary" and isinstance(value, Mapping):
+            for one, required in value.items():
+                if required and not str(one).startswith(_VOCABULARIES):
+                    yield (*path, one), f"the vocabulary {quoted(str(one), 80)} is not known"
+
+
+def annotations(schema: Any) -> Iterator[tuple[Path, str]]:
+    """The keywords of a schema that say something of a value and check nothing (validation, section 8)."""
+    for path, name, _ in _keywords(schema, ()):
+        if name in ("contentEncoding", "contentMediaType", "contentSchema"):
+            yield path, name
+
+
+def _keywords(schema: Any, path: Path) -> Iterator[tuple[Path, str, Any]]:
+    """The keywords of a schema and of the schemas in it, with the path to each and its value."""
     if isinstance(schema, list):
         for number, one in enumerate(schema):
-            yield from unchecked(one, (*path, number))
+            yield from _keywords(one, (*path, number))
     if not isinstance(schema, Mapping):
         return
     for name, value in schema.items():
         here = (*path, name)
-        if name == "format" and isinstance(value, str) and value not in FORMATS and "{{" not in value:
-            near = get_close_matches(value, sorted(FORMATS), 1)
-            more = f"did you mean {near[0]}?" if near else f"checked are {', '.join(sorted(FORMATS))}"
-            yield here, f"the format {quoted(value)} is not checked: {more}"
-        elif name == "$schema" and isinstance(value, str) and value.rstrip("#") not in _DIALECTS:
-            yield here, f"the dialect {quoted(value, 80)} is not known"
-        elif name == "$vocabulary" and isinstance(value, Mapping):
-            for one, required in value.items():
-                if required and not str(one).startswith(_VOCABULARIES):
-                    yield (*here, one), f"the vocabulary {quoted(str(one), 80)} is not known"
-        elif name in _SUBSCHEMAS:
-            yield from unchecked(value, here)
+        yield here, name, value
+        if name in _SUBSCHEMAS:
+            yield from _keywords(value, here)
         elif name in _NAMED_SUBSCHEMAS and isinstance(value, Mapping):
             for key, one in value.items():
-                yield from unchecked(one, (*here, key))
+                yield from _keywords(one, (*here, key))
 
 
 _DIALECTS = frozenset(

@@ -95,6 +95,12 @@ class Json(Metric):
                 yield Finding("warning", "checks-nothing", text, ("required_keys", number))
         if self.schema_ == {}:
             yield Finding("warning", "cannot-fail", "an empty schema fits every value", ("schema",))
+        if self.schema_ is not None:
+            from agenteval_tui.grading.metrics.json_schema import annotations
+
+            for path, name in annotations(self.schema_):
+                text = f"`{name}` is an annotation in JSON Schema: it is not checked"
+                yield Finding("warning", "without-effect", text, ("schema", *path))
         if not self.compares or has_placeholders(self.equals):
             return
         for number, key in enumerate(self.required_keys or ()):
