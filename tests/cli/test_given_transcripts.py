@@ -82,7 +82,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a message without a role": ([USER, {"content": "x"}], "item 2 is not a message: an object with the keys content"),
     "a role that is no text": ([{"role": 1, "content": "x"}], "item 1"),
     "a message without content": ([USER, {"role": "assistant"}], "message 2 has nothing that can be read"),
-    "a message with other keys": ([{"role": "assistant", "parts": [{"type": "text", "text": "x"}]}], "role, parts"),
+    "a message with other keys": ([{"role": "assistant", "body": "never"}], "role, body"),
     "content that is a number": ([USER, {"role": "assistant", "content": 42}], "message 2"),
     "content of numbers": ([USER, {"role": "assistant", "content": [1]}], "message 2"),
     "calls without a name": ([{"role": "assistant", "content": "", "tool_calls": [{"id": "x"}]}], "message 1"),

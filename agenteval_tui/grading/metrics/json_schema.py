@@ -148,7 +148,7 @@ def unchecked(schema: Any) -> Iterator[tuple[Path, str]]:
                     yield (*path, one), f"the vocabulary {quoted(str(one), 80)} is not known"
 
 
-def annotations(schema: Any) -> Iterator[tuple[Path, str]]:
+def only_annotations(schema: Any) -> Iterator[tuple[Path, str]]:
     """The keywords of a schema that say something of a value and check nothing (validation, section 8)."""
     for path, name, _ in _keywords(schema, ()):
         if name in ("contentEncoding", "contentMediaType", "contentSchema"):

@@ -96,9 +96,9 @@ class Json(Metric):
         if self.schema_ == {}:
             yield Finding("warning", "cannot-fail", "an empty schema fits every value", ("schema",))
         if self.schema_ is not None:
-            from agenteval_tui.grading.metrics.json_schema import annotations
+            from agenteval_tui.grading.metrics.json_schema import only_annotations
 
-            for path, name in annotations(self.schema_):
+            for path, name in only_annotations(self.schema_):
                 text = f"`{name}` is an annotation in JSON Schema: it is not checked"
                 yield Finding("warning", "without-effect", text, ("schema", *path))
         if not self.compares or has_placeholders(self.equals):
