@@ -189,7 +189,7 @@ def _answer(descriptor: int, timeout_s: float) -> bytes:
 def _understand(said: bytes, log_file: Path) -> Live:
     try:
         return understood(said)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     try:
         tail = log_file.read_text("utf-8", errors="replace").strip().splitlines()[-1:]

@@ -354,7 +354,7 @@ def encode(message: Event | Command) -> str:
 
 def decode_event(line: str | bytes) -> Event:
     """The event in a line. Raises ValueError when it is none."""
-    data = json.loads(line)
+    data = _loaded(line)
     cls = EVENTS.get(str(data.get("type"))) if isinstance(data, dict) else None
     if cls is None:
         raise ValueError("not an event of an execution")
@@ -375,19 +375,29 @@ def decode_event(line: str | bytes) -> Event:
             values["ended"] = _made(Ended, values["ended"]) if values["ended"] else None
             values["throttled"] = tuple(_made(Throttled, one) for one in values.get("throttled", ()))
         return _made(cls, values)
-    except (TypeError, KeyError, AttributeError) as error:
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"a broken `{data['type']}` event: {error}") from error
 
 
 def decode_command(line: str | bytes) -> Command:
     """The command in a line. Raises ValueError when it is none."""
-    data = json.loads(line)
-    if not isinstance(data, dict) or data.get("verb") not in VERBS:
+    data = _loaded(line)
+    if not isinstance(data, dict) or not isinstance(data.get("verb"), str) or data["verb"] not in VERBS:
+        raise ValueError("not a command")
+    run = data.get("run", "")
+    if not isinstance(run, str):
         raise ValueError("not a command")
     try:
-        return Command(data["verb"], str(data.get("run", "")), int(data.get("number", 0)))
+        return Command(data["verb"], run, int(data.get("number", 0)))
     except (TypeError, OverflowError) as error:
         raise ValueError("not a command") from error
+
+
+def _loaded(line: str | bytes) -> Any:
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("this JSON is nested too deep") from None
 
 
 _T = TypeVar("_T")

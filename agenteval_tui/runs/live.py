@@ -161,7 +161,7 @@ def read_card(card: Path) -> tuple[Live | None, bool]:
             except BlockingIOError:
                 alive = True
             return Live.from_json(json.loads(file.read())), alive
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None, False
 
 

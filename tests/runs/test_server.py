@@ -147,6 +147,8 @@ async def test_a_watcher_that_talks_nonsense_is_heard_no_more_and_one_that_leave
     polite = await attach(live(path))
     rude = await attach(live(path))
     rude._writer.write(b'{"verb": "explode"}\n\xff\xfe\n{"verb": "pause"}\n')
+    rude._writer.write(b"[" * 50_000 + b'\n{"verb": [1]}\n{"verb": "pause", "number": 1e999}\n')
+    rude._writer.write(b'{"verb": "cancel", "run": ' + b"[" * 900 + b"]" * 900 + b"}\n")
     rude._writer.write(b"x" * 1_000_000)
     await polite.send(Command("watch", RUNS[1]))
     await polite.send(Command("cancel", RUNS[1]))
