@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.util import find_spec
@@ -113,8 +114,8 @@ class McpServer:
             if not self.alive:
                 return ToolOutcome(self._failed("ended in the middle of the call").what, error=True)
             return ToolOutcome(self._clean(storable(refused.message)), error=True)
-        except (RuntimeError, OSError) as broken:  # the session is gone, or the answer is none
-            return ToolOutcome(self._failed(f"gave no answer: {broken}").what, error=True)
+        except Exception as broken:  # the session is gone, or the answer is none: the library raises what it likes
+            return ToolOutcome(self._failed(f"gave no answer: {_in_a_line(broken)}").what, error=True)
         finally:
             call.cancel()
             with suppress(BaseException):
@@ -140,6 +141,8 @@ class McpServer:
     async def _serve(self, ready: asyncio.Future[None]) -> None:
         try:
             from mcp import Client
+
+            _quiet()
 
             # Where no tool is cached: each call is what the test asks about.
             async with Client(self._transport(), cache=None) as client:
@@ -232,7 +235,7 @@ class McpServer:
             return f"can't be used: {error.what}" + (f" ({error.mend})" if error.mend else "")
         if isinstance(error, asyncio.CancelledError):
             return "was ended before it said what tools it has"
-        return f"does not answer: {str(error) or type(error).__name__}"
+        return f"does not answer: {_in_a_line(error)}"
 
     def _failed(self, said: str) -> AgentevalError:
         words = ""
@@ -247,6 +250,20 @@ class McpServer:
             text = text.replace(self._key, "***")
         headers = {f"{name}_auth": value for name, value in self._options.headers.items()}
         return without_secrets(text, headers)
+
+
+def _in_a_line(error: BaseException) -> str:
+    """What a library's exception says, in one line of at most 300 characters."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 300 else words[:299] + "…"
+
+
+def _quiet() -> None:
+    """What a server does wrong, the library logs with a traceback; without a handler that would go to the terminal."""
+    for name in ("mcp", "client", "httpx2"):
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
 
 
 async def _specs(client: Any) -> list[ToolSpec]:

@@ -31,7 +31,8 @@ if "silent" in sys.argv: time.sleep(600)
 if "falls" in sys.argv: sys.exit("no license")
 if "chatty" in sys.argv: print("Server started!", flush=True)
 tools = [{"name": name, "inputSchema": {"type": "object"}} for name in
-         ("pids", "dies", "hangs", "refuses", "fails", "data", "link", "big", "env")]
+         ("pids", "dies", "hangs", "refuses", "fails", "data", "link", "big", "env",
+          *(("nonsense", "deep", "garbage") if "odd" in sys.argv else ()))]
 def answer(number, **more): print(json.dumps({"jsonrpc": "2.0", "id": number, **more}), flush=True)
 def said(text, **more): return {"content": [{"type": "text", "text": text}], **more}
 for line in sys.stdin:
@@ -56,6 +57,10 @@ for line in sys.stdin:
             {"type": "resource", "resource": {"uri": "x:y", "text": "inside"}},
             {"type": "resource_link", "uri": "x:z", "name": "z"}]})
         if name == "big": answer(number, result=said("x" * 1_500_000))
+        if name == "nonsense": answer(number, result={"content": [{"type": "text", "text": {"a": 1}}]})
+        nested = "[" * 50000 + "]" * 50000
+        if name == "deep": print('{"jsonrpc": "2.0", "id": %d, "result": %s}' % (number, nested), flush=True)
+        if name == "garbage": print("\\0\\xff{", flush=True); answer(number, result=3)
         if name == "env": answer(number, result=said(json.dumps(sorted(os.environ))))
     else:
         answer(number, error={"code": -32601, "message": "no such method"})
@@ -293,3 +298,14 @@ async def test_the_key_is_sent_and_never_said(tmp_path: Path) -> None:
             await box(tmp_path, {"url": f"{server.url}/mcp", "api_key_env": "SOME_API_KEY"}).__aenter__()
     assert {one.headers["authorization"] for one in server.requests} == {"Bearer secret-12345"}
     assert "secret-12345" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "deep", "garbage"])
+async def test_an_answer_that_is_none_is_a_failure_in_a_line_without_a_traceback(
+    tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with box(tmp_path, ours(tmp_path, "odd"), timeout=2) as tools:
+        outcome = await tools.call(name, "{}")
+    assert outcome.error
+    assert "\n" not in outcome.text
+    assert "Traceback" not in outcome.text + "".join(capfd.readouterr())
