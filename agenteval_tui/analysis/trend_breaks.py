@@ -1,5 +1,5 @@
-"""Where a trend breaks: the criteria of a test changed between two executions, so that what comes before and what comes
-after was not judged alike."""
+"""Where a trend breaks: the criteria of a test changed between two executions, or the configuration of the agent, so
+that what comes before and what comes after is not of one kind."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Literal
 
 from agenteval_tui.analysis.trend_bins import Bin
 from agenteval_tui.analysis.trends import Series, Trend
-from agenteval_tui.history.trends import TestName, VersionUse
+from agenteval_tui.history.trends import AgentUse, TestName, VersionUse
 from agenteval_tui.text.quick_dataclass import dataclass
 
-Kind = Literal["changed", "added", "removed"]
+Kind = Literal["changed", "added", "removed", "agent"]
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A criterion of a test is another one from `at_ms` on, when the first run of `execution` (a row number) began.
+    """A criterion of a test (kind "agent": the configuration of the agent `agent`) is another one from `at_ms` on, when
+    the first run of `execution` (a row number) began.
 
     `old` and `new` are the hashes of its versions; "" where it was added or removed.
     """
@@ -30,10 +31,13 @@ class Break:
     kind: Kind
     old: str
     new: str
+    agent: str = ""
 
     @property
     def said(self) -> str:
         """`criterion "tone" of greeting changed (1a2b3c to 4d5e6f)`. Raw: it holds foreign text."""
+        if self.kind == "agent":
+            return f"agent {self.agent} has another configuration ({self.old[:6]} to {self.new[:6]})"
         versions = f" ({self.old[:6]} to {self.new[:6]})" if self.kind == "changed" else ""
         was = "" if self.kind == "changed" else "was "
         return f'criterion "{self.criterion}" of {self.test_id} {was}{self.kind}{versions}'
@@ -61,6 +65,37 @@ def breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tupl
                 found += [Break(*place, *change) for change in _changes(before, now)]
             before = now
     return tuple(sorted(found, key=lambda one: (one.at_ms, one.suite_key, one.test_id, one.criterion)))
+
+
+def agent_breaks_of(uses: Iterable[AgentUse], tests: Mapping[int, TestName]) -> tuple[Break, ...]:
+    """Where an agent answered a test by none of the configurations that it had in the execution before, in the order of
+    time. (Variations give an agent several in one execution.)"""
+    found: list[Break] = []
+    by_agent: dict[tuple[int, str], dict[int, list[AgentUse]]] = {}
+    for one in uses:
+        by_agent.setdefault((one.test, one.agent), {}).setdefault(one.execution, []).append(one)
+    for (number, agent), executions in by_agent.items():
+        before: list[AgentUse] = []
+        for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
+            now = sorted(listed, key=lambda one: one.first_ms)
+            if before and {one.version for one in before}.isdisjoint(one.version for one in now):
+                test = tests[number]
+                place = (now[0].first_ms, execution, test.suite_key, test.suite, test.test_id)
+                found.append(Break(*place, "", "agent", before[-1].version, now[-1].version, agent))
+            before = now
+    return tuple(sorted(found, key=lambda one: (one.at_ms, one.suite_key, one.test_id, one.agent)))
+
+
+def distinct(breaks: Iterable[Break]) -> list[Break]:
+    """Without a change of an agent's configuration that was said already: its tests all have it."""
+    seen: set[tuple[int, str, str, str]] = set()
+    kept = []
+    for one in breaks:
+        key = (one.execution, one.agent, one.old, one.new)
+        if one.kind != "agent" or key not in seen:
+            kept.append(one)
+        seen.add(key)
+    return kept
 
 
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, Kind, str, str]]:
@@ -101,7 +136,9 @@ def breaks_in(found: Trend, series: Series, breaks: Iterable[Break]) -> dict[int
             continue
         if group == "suite" and series.key != one.suite_key:
             continue
+        if group == "agent" and one.kind == "agent" and series.key != one.agent:
+            continue
         number = bin_of(found.bins, one)
         if number is not None:
             by_bin.setdefault(number, []).append(one)
-    return by_bin
+    return {number: distinct(listed) for number, listed in by_bin.items()}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.trend_breaks import Break, breaks_of
+from agenteval_tui.analysis.trend_breaks import Break, agent_breaks_of, breaks_of
 from agenteval_tui.analysis.trends import Wanted, pick
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
@@ -68,9 +68,12 @@ def _extras(connection: Connection, wanted: Wanted) -> Extras:
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)
     tests = {one.row: one for one in rows.tests_known(connection)}
-    breaks = breaks_of(rows.versions_used(connection, picked), tests)
+    breaks = (
+        *breaks_of(rows.versions_used(connection, picked), tests),
+        *agent_breaks_of(rows.agents_used(connection, picked), tests),
+    )
     made = made_extras(connection, rows.scores(connection, picked), rows.causes(connection, picked), since_ms, cut)
-    return replace(made, breaks=breaks)
+    return replace(made, breaks=tuple(sorted(breaks, key=lambda one: one.at_ms)))
 
 
 def made_extras(

@@ -87,6 +87,7 @@ def _break(found: Trend, one: Break) -> dict[str, Any]:
         "suite": one.suite,
         "test": one.test_id,
         "criterion": one.criterion,
+        "agent": one.agent,
         "kind": one.kind,
         "old": one.old or None,
         "new": one.new or None,

@@ -60,11 +60,11 @@ def _print_series(out: Output, found: Trend, one: Series, breaks: Mapping[int, S
 def _print_breaks(out: Output, breaks: Sequence[Break]) -> None:
     """What makes the piece of time that follows another thing than those before."""
     for one in breaks[:_MOST_BREAKS]:
-        out.line(
-            (f"  {'--' if out.ascii_only else '╌╌'} {one_line(one.said, 100)}: judged otherwise from here", "warn")
-        )
+        rule = "--" if out.ascii_only else "╌╌"
+        what = "answered" if one.kind == "agent" else "judged"
+        out.line((f"  {rule} {one_line(one.said, 100)}: {what} otherwise from here", "warn"))
     if len(breaks) > _MOST_BREAKS:
-        out.line((f"     and {plural(len(breaks) - _MOST_BREAKS, 'more change')} of criteria", "warn"))
+        out.line((f"     and {plural(len(breaks) - _MOST_BREAKS, 'more change')} of criteria and agents", "warn"))
 
 
 def _print_point(

@@ -86,18 +86,19 @@ TRENDS: Schema = record(
         "breaks": array(
             record(
                 {
-                    "at": {**TIME, "description": "when the first execution with the new criteria began"},
+                    "at": {**TIME, "description": "when the first execution with what is new began"},
                     "bin": {**or_null(COUNT), "description": "the number of its piece of time, from 0"},
                     "file": TEXT,
                     "suite": TEXT,
                     "test": TEXT,
                     "criterion": TEXT,
-                    "kind": {"enum": ["changed", "added", "removed"]},
+                    "agent": {**TEXT, "description": "whose configuration is another one; empty for a criterion"},
+                    "kind": {"enum": ["changed", "added", "removed", "agent"]},
                     "old": or_null(TEXT),
                     "new": or_null(TEXT),
                 }
             ),
-            "where a test's criteria changed: verdicts before and after are not comparable",
+            "where a test's criteria changed, so that verdicts before and after are not comparable, or its agent did",
         ),
         "regraded": or_null(
             record(

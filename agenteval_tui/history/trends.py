@@ -161,6 +161,16 @@ class VersionUse(NamedTuple):
     first_ms: int
 
 
+class AgentUse(NamedTuple):
+    """A configuration of an agent (`version`) answered runs of a test in an execution, the first at `first_ms`."""
+
+    test: int
+    agent: str
+    version: str
+    execution: int
+    first_ms: int
+
+
 @dataclass(frozen=True, slots=True)
 class CauseCount:
     """So many results that failed by one cause (a signature of `grading.causes`; "": not known, from an older program),
@@ -462,6 +472,20 @@ def versions_used(connection: sqlite3.Connection, picked: Picked) -> list[Versio
         for test, name, criterion, execution, first in found
         if criterion in hashes
     ]
+
+
+def agents_used(connection: sqlite3.Connection, picked: Picked) -> list[AgentUse]:
+    """Which configurations of agents answered the picked runs, by test and execution; those that are not known are
+    left out."""
+    found: list[AgentUse] = []
+    for source, at, values in _arms(connection, picked):
+        rows = connection.execute(
+            f"SELECT r.test, r.agent, r.agent_version, r.execution, min({at}) FROM {source}"
+            " AND r.agent_version != '' GROUP BY r.test, r.agent, r.agent_version, r.execution",
+            values,
+        )
+        found += map(AgentUse._make, rows.fetchall())
+    return found
 
 
 def causes(connection: sqlite3.Connection, picked: Picked) -> list[CauseCount]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.agent_version import agent_version
+from agenteval_tui.analysis.trend_extras import extras
 from agenteval_tui.analysis.trends import Wanted
 from agenteval_tui.analysis.variance import Entry, ledger
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -140,3 +141,22 @@ def test_an_older_history_knows_the_agents_that_it_stored(tmp_path: Path) -> Non
         found = ledger(store, Wanted(since_ms=None, until_ms=NOW + 10**10), NOW)
         assert not found.flaky
         assert {(one.test_id, one.step) for one in found.changed} >= {("plain", "regression"), ("named", "regression")}
+
+
+@pytest.mark.parametrize(
+    ("versions", "breaks"),
+    [
+        (["v1", "v1"], []),
+        (["v1", "v2"], [("bot", "v1", "v2")]),
+        (["v1", "v2", "v2", "v1"], [("bot", "v1", "v2"), ("bot", "v2", "v1")]),
+        (["", "v1", "", "v1"], []),
+        (["v1", "", "v2"], [("bot", "v1", "v2")]),
+    ],
+)
+def test_a_trend_breaks_where_the_configuration_changed(
+    store: Store, versions: list[str], breaks: list[tuple[str, str, str]]
+) -> None:
+    entry(store, *[("bot", version, "c", "++") for version in versions])
+    found = extras(store, Wanted(since_ms=None, until_ms=NOW + 1_000_000)).breaks
+    assert [(one.agent, one.old, one.new) for one in found] == breaks
+    assert all(one.kind == "agent" and "another configuration" in one.said for one in found)

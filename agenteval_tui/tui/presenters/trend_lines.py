@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.analysis.trend_bins import at_text
-from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in
+from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in, distinct
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, fit_text, width_of
 from agenteval_tui.tui.presenters import figures
@@ -198,7 +198,7 @@ def readout(
 
 def _break_cells(found: Trend, cursor: int, breaks: Sequence[Break]) -> list[Cell]:
     """Which criterion changed in this piece of time."""
-    here = [one for one in breaks if bin_of(found.bins, one) == cursor]
+    here = distinct(one for one in breaks if bin_of(found.bins, one) == cursor)
     if not here:
         return []
     more = f" and {len(here) - 1} more" if len(here) > 1 else ""
