@@ -10,13 +10,31 @@ from agenteval_tui.suites.model import Criterion
 from agenteval_tui.suites.save import SaveFailed
 
 
+def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
+    """The id that a test has in `now`: its own, or the one that somebody gave it meanwhile; "" when it is gone.
+
+    A test was renamed when its id is gone, and one test that was not there before says the same beside id and name; or
+    when one went, one came, and they ask the same.
+    """
+    old = before.suite.test(test_id) if before.suite is not None else None
+    if now.suite is None or before.suite is None or old is None or now.suite.test(test_id) is not None:
+        return test_id if now.suite is not None and now.suite.test(test_id) is not None else ""
+    came = [one for one in now.suite.tests if before.suite.test(one.id) is None]
+    gone = [one for one in before.suite.tests if now.suite.test(one.id) is None]
+    alike = [one for one in came if one.model_copy(update={"id": old.id, "name": old.name}) == old]
+    if len(alike) != 1 and len(came) == len(gone) == 1:
+        alike = [one for one in came if (one.prompt, one.messages, one.turns) == (old.prompt, old.messages, old.turns)]
+    return alike[0].id if len(alike) == 1 else ""
+
+
 def rebased(edit: TestEdit, before: LoadedSuite, now: LoadedSuite, test_id: str) -> TestEdit:
     """The edit for `now`: criteria are found by their names (the how-manieth of a name). Those that others added stay.
+    A test that somebody renamed is found again (`id_now`).
 
     Raises `SaveFailed` when the test, or a criterion that was edited, is not there any more.
     """
     old = before.suite.test(test_id) if before.suite is not None else None
-    new = now.suite.test(test_id) if now.suite is not None else None
+    new = now.suite.test(id_now(before, now, test_id)) if now.suite is not None else None
     if new is None:
         raise SaveFailed(f"test `{test_id}` is not in the file any more", where=str(now.path), mend="put it back first")
     if edit.criteria is None or old is None:

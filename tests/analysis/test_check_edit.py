@@ -11,8 +11,8 @@ from agenteval_tui.analysis.check_edit import check_edit
 from agenteval_tui.analysis.lint import check_suite
 from agenteval_tui.suites.edit_keys import YamlText
 from agenteval_tui.suites.edit_test import CriterionEdit, TestEdit
-from agenteval_tui.suites.load import load_text
-from agenteval_tui.suites.rebase_edit import rebased
+from agenteval_tui.suites.load import LoadedSuite, load_text
+from agenteval_tui.suites.rebase_edit import id_now, rebased
 from agenteval_tui.suites.save import SaveFailed
 
 SUITE = """\
@@ -74,4 +74,29 @@ def test_an_edit_is_made_anew_for_a_file_that_others_changed() -> None:
     with pytest.raises(SaveFailed, match="`B`"):
         rebased(edit, before, gone, "one")
     with pytest.raises(SaveFailed, match="`one`"):
-        rebased(edit, before, load_text(SUITE.replace("id: one", "id: other"), Path("s.suite.yaml")), "one")
+        rebased(edit, before, without_one(SUITE), "one")
+
+
+def without_one(text: str) -> LoadedSuite:
+    start, end = text.index("  - id: one"), text.index("  - id: two")
+    return load_text(text[:start] + text[end:], Path("s.suite.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ([], "one"),
+        ([("id: one", "id: other")], "other"),
+        ([("id: one", "id: other\n    name: Another")], "other"),
+        ([("id: one", "id: other"), ("name: B", "name: C")], "other"),  # it asks the same, and none else came or went
+        ([("id: one", "id: other"), ("Hi {{who}}", "Bye {{who}}")], ""),
+        ([("id: one", "id: other"), ("id: two", "id: third")], "other"),
+        ([("id: one", "id: other"), ("name: B", "name: C"), ("id: two", "id: third")], ""),
+    ],
+)
+def test_a_test_that_somebody_renamed_is_found_again(changes: list[tuple[str, str]], found: str) -> None:
+    before, text = load_text(SUITE, Path("s.suite.yaml")), SUITE
+    for old, new in changes:
+        text = text.replace(old, new)
+    assert id_now(before, load_text(text, Path("s.suite.yaml")), "one") == found
+    assert id_now(before, without_one(SUITE), "one") == ""

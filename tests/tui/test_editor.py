@@ -518,3 +518,36 @@ async def test_several_changes_are_undone_one_after_the_other_and_none_over_what
         await settle(pilot)
         assert file.read_bytes() == theirs
         assert any("was changed since" in note.message for note in app._notifications)
+
+
+async def test_a_test_that_was_deleted_comes_back_and_an_edit_follows_a_renamed_one(shop: Path) -> None:
+    app, file = app_for(shop), shop / "shop.suite.yaml"
+    before = file.read_bytes()
+    async with app.run_test(size=(140, 45), notifications=True) as pilot:
+        screen = await opened(pilot)
+        screen._focus_pane("tests")
+        await settle(pilot)
+        for key in ("x", "y"):
+            await pilot.press(key)
+            await settle(pilot)
+        assert b"id: one" not in file.read_bytes()
+        assert any("one deleted in shop.suite.yaml, ^z undoes." in note.message for note in app._notifications)
+        screen._focus_pane("tests")
+        await settle(pilot)
+        await pilot.press("ctrl+z")
+        await settle(pilot)
+        assert file.read_bytes() == before
+        assert screen._doc is not None
+        assert screen._doc.test_id == "one"
+        # Another program gives the test another id while it is edited here.
+        field(screen, "name").value = "Mine"
+        await settle(pilot)
+        theirs = SUITE.replace("id: one", "id: uno")
+        file.write_text(theirs, encoding="utf-8")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, ChangedFileScreen))
+        await pilot.press("y")
+        await settle(pilot)
+        assert file.read_text() == theirs.replace("name: First", "name: Mine")
+        assert screen._doc.test_id == "uno"
+        assert not screen._doc.edited

@@ -72,6 +72,11 @@ class Doc:
         self._steps.append(self.form.copy())
         del self._steps[:-STEPS]
 
+    @property
+    def can_undo(self) -> bool:
+        """Is there a step to go back by?"""
+        return any(before != self.form for before in self._steps)
+
     def undo(self) -> bool:
         """Back by a step. Was there one?"""
         self._step = ""

@@ -7,19 +7,28 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.test_form import read_form
 from agenteval_tui.tui.screens.editor_docs import Doc
 from agenteval_tui.tui.screens.editor_tests import EditorTests
 from agenteval_tui.tui.screens.file_changes import change_files
 from agenteval_tui.tui.screens.run_again import again_key, run_again
 
+MOST_UNDONE = 20  # changes of files that can be undone, one after the other
+
 if TYPE_CHECKING:
     from agenteval_tui.suites.edit_test import TestEdit
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.taking_back import Written
 
 
 class EditorSaving(EditorTests):
     """Saves in its place, and never over what others wrote meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken: list[tuple[str, tuple[str, str], list[Written]]] = []
+        """Changes of files that can be undone: in words, of which test (suite's key, id), and what undoing needs."""
 
     def action_save(self) -> None:
         doc = self._doc
@@ -42,7 +51,28 @@ class EditorSaving(EditorTests):
         if doc is not None:
             run_again(self, doc.loaded, doc.test_id, edited=bool(doc.edited))
 
-    def _save(self, doc: Doc, loaded: LoadedSuite, edit: TestEdit) -> None:
+    def action_undo(self) -> None:
+        """The last step in the form; in the list of tests, or where there is none, the last change of the file."""
+        doc = self._doc
+        if not self._taken or (self._pane != "tests" and doc is not None and doc.can_undo):
+            super().action_undo()
+            return
+        said, place, taken = self._taken.pop()
+        session = self.agenteval.session
+
+        def done(_: list[LoadedSuite]) -> None:
+            self.agenteval.say(f"Undone: {said}.")
+            self._wanted = (*place, "", None)
+            self.reload()
+
+        def failed(error: AgentevalError) -> None:
+            self.agenteval.say_error(error)
+            self.reload()
+
+        self.ask(lambda: session.take_back(taken), done, group="change", failed=failed)
+
+    def _save(self, doc: Doc, loaded: LoadedSuite, edit: TestEdit, renamed: str = "") -> None:
+        """`renamed`: the id that the test has in the file now, where somebody gave it another one."""
         session = self.agenteval.session
 
         def failed(error: AgentevalError) -> None:
@@ -54,14 +84,17 @@ class EditorSaving(EditorTests):
                 self.agenteval.say_error(error)
 
         self.ask(
-            lambda: session.save_test(loaded, doc.test_id, edit),
-            partial(self._saved, doc, doc.form.copy()),
+            lambda: session.save_test(loaded, renamed or doc.test_id, edit),
+            partial(self._saved, doc, doc.form.copy(), renamed),
             group="save",
             failed=failed,
         )
 
-    def _saved(self, doc: Doc, form: Any, saved: LoadedSuite) -> None:
+    def _saved(self, doc: Doc, form: Any, renamed: str, saved: LoadedSuite) -> None:
         new_id = form.values["id"] or doc.test_id
+        if renamed and form.values["id"] == doc.base.values["id"]:
+            new_id = renamed
+            doc.form.values["id"] = form.values["id"] = renamed
         for part in ("", "newer"):
             self._drafts.drop("test", doc.loaded.key, doc.test_id, part)
         self._docs.pop(doc.key, None)
@@ -73,6 +106,8 @@ class EditorSaving(EditorTests):
         self._docs[again.key] = again
         if self._doc is doc:
             self._doc = again
+            if renamed:
+                self._fill()  # its id stands in the form, too
         line = saved.line_of(new_id)
         self.agenteval.say(f"Saved {saved.path.name}:{line}. {again_key(self)} runs the test.")
         if new_id != doc.test_id:
@@ -82,12 +117,14 @@ class EditorSaving(EditorTests):
     def _offer_merge(self, doc: Doc, diff: str) -> None:
         from agenteval_tui.tui.screens.changed_file import ChangedFileScreen
 
-        def load() -> tuple[LoadedSuite, TestEdit]:
+        def load() -> tuple[LoadedSuite, TestEdit, str]:
             from agenteval_tui.suites.load import load_suite
-            from agenteval_tui.suites.rebase_edit import rebased
+            from agenteval_tui.suites.rebase_edit import id_now, rebased
 
             fresh = load_suite(doc.loaded.path)
-            return fresh, rebased(doc.edit, doc.loaded, fresh, doc.test_id)
+            now = id_now(doc.loaded, fresh, doc.test_id)
+            renamed = now if now.casefold() != doc.test_id.casefold() else ""
+            return fresh, rebased(doc.edit, doc.loaded, fresh, doc.test_id), renamed
 
         def answered(put_in: bool | None) -> None:
             if put_in:
@@ -115,12 +152,19 @@ class EditorSaving(EditorTests):
             return
         loaded, test, session = doc.loaded, doc.test_id, self.agenteval.session
 
+        taken: list[Written] = []
+
         def done(written: list[LoadedSuite]) -> None:
             self._docs.pop(doc.key, None)
             if written:
                 self._doc = None if what == "deleted" else doc
-                self.agenteval.say(f"{test} {what} in {written[0].path.name}.")
+                said = f"{test} {what} in {written[0].path.name}"
+                if taken:
+                    self._taken = [*self._taken[1 - MOST_UNDONE :], (said, (loaded.key, test), taken)]
+                self.agenteval.say(f"{said}, {key_of('edit.undo', self.agenteval.keymap)} undoes.")
             self.reload()
 
         doing = {"copied": "copy", "deleted": "delete", "moved": "move"}[what]
-        change_files(self, [(loaded, [test])], lambda now, _: change(session, now, test), f"{doing} {test}", done)
+        change_files(
+            self, [(loaded, [test])], lambda now, _: change(session, now, test), f"{doing} {test}", done, taken=taken
+        )
