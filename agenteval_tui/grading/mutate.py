@@ -89,15 +89,15 @@ def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterat
 
 def _leaking(transcript: Transcript, kind: str, text: str) -> Iterator[Mutation]:
     """The text wherever a criterion may look: behind the answer, in its code block, in its JSON, in a tool call."""
-    said = transcript.final_output
+    answer = transcript.final_output
     what = f"{quoted(text, 40)}"
-    yield Mutation(kind, f"the answer ends with {what}", _saying(transcript, f"{said} {text}".lstrip()))
-    if (fence := _FENCE.search(said)) is not None:
-        inside = f"{said[: fence.end()]}{text}\n{said[fence.end() :]}"
+    yield Mutation(kind, f"the answer ends with {what}", _saying(transcript, f"{answer} {text}".lstrip()))
+    if (fence := _FENCE.search(answer)) is not None:
+        inside = f"{answer[: fence.end()]}{text}\n{answer[fence.end() :]}"
         yield Mutation(kind, f"the code block begins with {what}", _saying(transcript, inside))
-    start, end = (fence.end(), said.find("```", fence.end())) if fence is not None else (0, len(said))
-    if (changed := _in_json(said[start:end], text)) is not None:
-        inside = said[:start] + changed + (said[end:] if end >= 0 else "")
+    start, end = (fence.end(), answer.find("```", fence.end())) if fence is not None else (0, len(answer))
+    if (changed := _in_json(answer[start:end], text)) is not None:
+        inside = answer[:start] + changed + (answer[end:] if end >= 0 else "")
         yield Mutation(kind, f"the JSON of the answer holds {what}", _saying(transcript, inside))
     calls = transcript.tool_calls
     if calls and isinstance(calls[-1].arguments, dict):
@@ -132,15 +132,15 @@ def _in_json(source: str, text: str) -> str | None:
 
 
 def _of_answer(transcript: Transcript) -> Iterator[Mutation]:
-    said = transcript.final_output
+    answer = transcript.final_output
     for kind, title, text in (
         ("empty", "the answer is empty", ""),
         ("refuse", "the answer is a refusal", REFUSAL),
-        ("truncate", "the answer ends in the middle", said[: len(said) // 2]),
-        ("numbers", "each number in the answer is another one", _DIGITS.sub(_other_number, said)),
-        ("case", "the answer is in the other case", said.upper() if said != said.upper() else said.lower()),
+        ("truncate", "the answer ends in the middle", answer[: len(answer) // 2]),
+        ("numbers", "each number in the answer is another one", _DIGITS.sub(_other_number, answer)),
+        ("case", "the answer is in the other case", answer.upper() if answer != answer.upper() else answer.lower()),
     ):
-        if text != said:
+        if text != answer:
             yield Mutation(kind, title, _saying(transcript, text))
 
 
