@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.suites.dataset_append import append_row
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.suites.datasets import rows_and_problems
+from agenteval_tui.suites.row_keys import ID_COLUMN, id_in
+from agenteval_tui.text.problems import AgentevalError, Problem
 
 SHOWN = 4_000
 """Characters of a row that a preview has."""
@@ -48,7 +50,7 @@ def preview_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any
             shutil.copyfile(path, copy)
             before = copy.read_bytes()
         try:
-            number = append_row(copy, row, provenance)
+            number = append_row(copy, _with_own_id(copy, row), provenance)
         except AgentevalError as error:
             raise AgentevalError(error.what, where=str(path), mend=error.mend) from None
         after = copy.read_bytes()
@@ -68,7 +70,7 @@ def preview_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any
 def add_row(path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None) -> Added:
     """Add the row to the dataset, so that it can be taken back. Raises as `append_row` does."""
     before = path.read_bytes() if path.is_file() else None
-    number = append_row(path, row, provenance)
+    number = append_row(path, _with_own_id(path, row), provenance)
     return Added(path, number, before, _digest(path))
 
 
@@ -95,6 +97,20 @@ def take_back(added: Added) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise AgentevalError(f"the row can't be taken back: {error.strerror or error}", where=str(added.path)) from None
+
+
+def _with_own_id(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row; where the file has a row of its id, with a number behind it: made of a run of that, it is another."""
+    made = dict(row)
+    name = id_in(made, ID_COLUMN)
+    if name is None or not path.is_file():
+        return made
+    known = {id_in(one.variables, ID_COLUMN) for one in rows_and_problems(path) if not isinstance(one, Problem)}
+    number = 1
+    while id_in(made, ID_COLUMN) in known:
+        number += 1
+        made[ID_COLUMN] = f"{name}-{number}"
+    return made
 
 
 def _digest(path: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.suites.dataset_append import append_row
+from agenteval_tui.suites.dataset_rows import add_row, preview_row, take_back
 from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.model import Dataset
 from agenteval_tui.text.problems import AgentevalError
@@ -137,3 +138,21 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
         numbers = list(pool.map(lambda n: append_row(path, {"input": f"r{n}"}), range(16)))
     assert sorted(numbers) == list(range(1, 17))
     assert sorted(row["input"] for row in read(path)) == sorted(f"r{n}" for n in range(16))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("d.csv", "id,input\nEU-1,a\nEU-1-2,b\n"),
+        ("d.jsonl", '{"id": "EU-1", "input": "a"}\n{"id": "EU-1-2", "input": "b"}\n'),
+        ("d.yaml", "- {id: EU-1, input: a}\n- {id: EU-1-2, input: b}\n"),
+    ],
+)
+def test_a_row_made_of_a_run_of_a_row_gets_an_id_of_its_own(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    assert "EU-1-3" in preview_row(path, {"id": "EU-1", "input": "c"}).text
+    added = add_row(path, {"id": "EU-1", "input": "c"})
+    assert [row["id"] for row in read(path)] == ["EU-1", "EU-1-2", "EU-1-3"], "no id is there twice"
+    take_back(added)
+    assert path.read_text("utf-8") == text
