@@ -82,5 +82,4 @@ def with_ending(why: str, transcript: Transcript) -> str:
     ending = ending_of(transcript)
     if ending is None or ending.code == "empty":
         return why
-    said = SAID[ending.code]
-    return why if why.startswith(said) else f"{said}; {why}" if why else said
+    return f"{SAID[ending.code]}; {why}" if why else SAID[ending.code]

@@ -109,5 +109,5 @@ async def test_suites_with_marks_and_a_wrong_filter(pictures: Pictures, recorded
         await resized(pilot, LARGE)
         await pilot.press("x")
         await pictures.take("test_suites_marked_and_delete", LARGE)
-        await pilot.press("escape", "u", "g", "s", "j", "m", "j", "j", "M", "slash", *"tga:x flaky:no")
+        await pilot.press("escape", "U", "g", "s", "j", "m", "j", "j", "M", "slash", *"tga:x flaky:no")
         await pictures.take("test_suites_worst_first_and_a_wrong_filter[{size}]", LARGE, SMALL)
