@@ -36,7 +36,6 @@ ALLOWED = {
     ("agents/reply.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
     ("agents/http_errors.py", "sign in said"): "the operating system's words, of a name that was not found",
     ("text/problems.py", "'\\n' in self.mend"): "a list of remedies, a line each",
-    ("transcripts/ending.py", "why.startswith(said)"): "so that the same words do not stand there twice",
     # No sentences, but dicts and lists, or the agent's own answer.
     ("runs/client.py", "said.endswith(b'\\n')"): "bytes of a socket",
     ("grading/config_errors.py", "text not in said"): "a list",
