@@ -28,6 +28,7 @@ from agenteval_tui.transcripts.ending import Ending, ending_of
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
 
 VERSION = 1
+LONGEST_LABEL = 160  # characters of a label in a bug report
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def as_markdown(one: Explanation) -> str:
     if one.criteria:
         lines += [render_markdown(one.facts)]
     if one.labels:
-        lines += ["", *(f"- {escape_markdown(one_line(label_line(label)))}" for label in one.labels)]
+        lines += ["", *(f"- {escape_markdown(one_line(label_line(label), LONGEST_LABEL))}" for label in one.labels)]
     if one.divergence:
         lines += ["", f"First divergence: {escape_markdown(one_line(one.divergence))}"]
     return "\n".join([*lines, "", f"`agenteval why {one_line(one.address)}`", ""])
