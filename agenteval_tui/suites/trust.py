@@ -258,7 +258,7 @@ def _state(status: os.stat_result) -> tuple[int, ...]:
 def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every file (and link) below the folder with its name, folder by folder, in the order of their names."""
     waiting: list[tuple[str, Path]] = [("", folder)]
-    seen: set[tuple[int, int]] = set()
+    seen = _own_folders() - {_identity(folder)}
     while waiting:
         prefix, here = waiting.pop()
         if len(seen) > MAX_FILES:
@@ -290,6 +290,20 @@ def _walk(folder: Path) -> Iterator[tuple[str, Path]]:
                     waiting.append((f"{name}/", path))
             elif not (git and entry.name in _BOOKKEEPING_FILES and not entry.is_symlink()):
                 yield name, path
+
+
+def _own_folders() -> set[tuple[int, int]]:
+    """The program's own folders, which it writes all the time: they may lie in a project's folder."""
+    own = (places.data_dir(), places.cache_dir(), places.runtime_dir())
+    return {found for one in own if (found := _identity(one)) != (0, 0)}
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    try:
+        status = folder.stat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def _plain(name: str) -> str:
