@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.foreign_usage import moment_ms
 from agenteval_tui.exchange.recorded import Recording, Skipped
-from agenteval_tui.grading.codec import result_to_json
-from agenteval_tui.transcripts.codec import to_json
 
 if TYPE_CHECKING:
     from agenteval_tui.exchange.json_reader import JsonReader
@@ -57,7 +57,7 @@ class Unread:
         kept = _Kept(recording)
         missing: set[str] = set()
         for field, value in recording.source:
-            for path, text in texts_of(value, field):
+            for path, text in texts_of(value, field, kept.texts):
                 if kept.has(text) if kept.may_search else path not in missing or kept.is_text(text):
                     continue
                 missing.add(path)
@@ -87,8 +87,8 @@ def said_of(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[S
         yield Skipped(f"`{prefix}{at}` was {said}", counts=False, place=place)
 
 
-def texts_of(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
-    """(field, text) of each text in a JSON value that says something: no kinds, ids and moments.
+def texts_of(value: Any, field: str = "", known: Container[str] = ()) -> Iterator[tuple[str, str]]:
+    """(field, text) of each text in a JSON value that says something: no kinds, ids and moments, none that is `known`.
 
     The field is a path: `messages[].content`; a list's items have one.
     """
@@ -96,7 +96,7 @@ def texts_of(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
     while waiting:
         path, key, one, depth = waiting.pop()
         if isinstance(one, str):
-            if one and not one.isspace() and not _is_structure(key, one):
+            if one not in known and one and not one.isspace() and not _is_structure(key, one):
                 yield path, one
         elif depth > _DEEPEST:
             continue
@@ -114,26 +114,38 @@ def says_something(value: Any) -> bool:
 
 
 def _is_structure(key: str, text: str) -> bool:
+    match _structure_of(key):
+        case "sealed":
+            return " " not in text
+        case "kind":
+            return _WORD.fullmatch(text) is not None
+        case "id":
+            return len(text) <= 200 and not any(char.isspace() for char in text)
+        case "time":
+            return len(text) < 40 and moment_ms(text) is not None
+        case _:
+            return False
+
+
+@lru_cache(maxsize=4096)
+def _structure_of(key: str) -> str:
+    """What a field of this name holds: files have few names and many values."""
     if key in _SEALED:
-        return " " not in text
+        return "sealed"
     if key in _KINDS:
-        return _WORD.fullmatch(text) is not None
+        return "kind"
     if _IDS.search(key) is not None:
-        return len(text) <= 200 and not any(char.isspace() for char in text)
-    return _TIMES.search(key) is not None and len(text) < 40 and moment_ms(text) is not None
+        return "id"
+    return "time" if _TIMES.search(key) is not None else ""
 
 
 class _Kept:
     """The texts of a run, for asking whether one is among them."""
 
     def __init__(self, recording: Recording) -> None:
-        transcript = to_json(recording.transcript)
-        transcript.pop("version")
-        self._whole: set[str] = set()
+        self.texts: set[str] = set()
         about = (recording.test_id, recording.test_name, recording.prompt, recording.agent, recording.variation)
-        results = [result_to_json(one) for one in recording.results]
-        for one in (about, recording.variables, transcript, results):
-            self._add(one)
+        self._add((about, recording.variables, recording.transcript, recording.results))
         self._joined: str | None = None
         self._known: dict[str, bool] = {}
         self._left = MOST_SEARCHED
@@ -145,23 +157,27 @@ class _Kept:
 
     def is_text(self, text: str) -> bool:
         """Whether this is a text of the run, as a whole."""
-        return text in self._whole
+        return text in self.texts
 
     def _add(self, value: Any) -> None:
         waiting = [value]
         while waiting:
             one = waiting.pop()
             if isinstance(one, str):
-                self._whole.add(one)
+                self.texts.add(one)
+            elif one is None or isinstance(one, int | float):
+                continue
             elif isinstance(one, Mapping):
-                self._whole.update(map(str, one))
+                self.texts.update(map(str, one))
                 waiting.extend(one.values())
             elif isinstance(one, list | tuple):
                 waiting.extend(one)
+            elif is_dataclass(one):
+                waiting.extend([getattr(one, name) for name in _names_of(one.__class__)])
 
     def has(self, text: str) -> bool:
         """Whether the run says this: as a text, in one, or (a text that is JSON) part by part."""
-        if text in self._whole:
+        if text in self.texts:
             return True
         known = self._known.get(text)
         if known is None:
@@ -170,7 +186,7 @@ class _Kept:
 
     def _is_within(self, text: str) -> bool:
         if self._joined is None:
-            self._joined = "\n\0".join(self._whole)
+            self._joined = "\n\0".join(self.texts)
         once = _escaped(text)
         for written in dict.fromkeys((text, once, _escaped(once), _escaped(text, ascii_only=True))):
             self._left -= len(self._joined)
@@ -178,6 +194,12 @@ class _Kept:
                 return True
         inner = _json_in(text)
         return inner is not None and all(self.has(part) for _, part in texts_of(inner))
+
+
+@lru_cache
+def _names_of(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass."""
+    return tuple(field.name for field in fields(kind))
 
 
 def _escaped(text: str, *, ascii_only: bool = False) -> str:
@@ -197,17 +219,17 @@ def _json_in(text: str) -> Any:
 
 def _named(found: Mapping[str, int]) -> list[tuple[str, int]]:
     """The fields in order; of an object with the most of them `object.*` while there are too many."""
-    fields = Counter(found)
-    while len(fields) > MOST_FIELDS:
+    counts = Counter(found)
+    while len(counts) > MOST_FIELDS:
         parents: Counter[str] = Counter()
-        for one in fields:
+        for one in counts:
             parents[one.removesuffix(".*").rpartition(".")[0]] += 1
         parent, several = max(parents.items(), key=lambda item: (item[1], len(item[0])))
         if several < 2 or not parent:
             break
-        inner = [one for one in fields if one == parent or one.startswith((f"{parent}.", f"{parent}["))]
-        fields[f"{parent}.*"] = sum(fields.pop(one) for one in inner)
-    shown = sorted(fields.items())
+        inner = [one for one in counts if one == parent or one.startswith((f"{parent}.", f"{parent}["))]
+        counts[f"{parent}.*"] = sum(counts.pop(one) for one in inner)
+    shown = sorted(counts.items())
     if len(shown) > MOST_FIELDS:
         rest = shown[MOST_FIELDS:]
         shown = [*shown[:MOST_FIELDS], (f"… and {len(rest):,} more fields", sum(count for _, count in rest))]
