@@ -11,13 +11,14 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text, plural
+from agenteval_tui.exchange.losses import Losses, listed
 from agenteval_tui.text.problems import AgentevalError
 
 POWER_UI = "power-ui"
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
 
 
-@click.command("export")
+@click.command("export", epilog="\b\nWhat a format can't keep:\n" + listed())
 @click.argument("what")
 @click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
@@ -48,7 +49,10 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
         ended = [one for one in rows if one.status not in ("queued", "running", "grading")]
         if not ended:
             raise AgentevalError("no run of this execution has ended yet", where=what)
-        _write(invocation, file, exporter.pieces(stored_runs(store, ended)), force)
+        losses = Losses(exporter.name)
+        _write(invocation, file, exporter.pieces(losses.over(stored_runs(store, ended))), force)
+    for line in losses.lines():
+        invocation.err.line(("note: ", "warn"), line)
     if str(file) != "-":
         left = f"; {plural(len(rows) - len(ended), 'run')} had not ended" if len(rows) > len(ended) else ""
         invocation.out.line(f"{file}: {plural(len(ended), 'run')} as {exporter.about}{left}")

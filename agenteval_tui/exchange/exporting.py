@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.finite import finite
 from agenteval_tui.exchange.given_labels import label_data
+from agenteval_tui.exchange.losses import codes_of
 from agenteval_tui.exchange.moments import iso
 from agenteval_tui.exchange.otel_export import otlp_of
+from agenteval_tui.exchange.own_run import KEY, RUN_FIELDS, beside, stated
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
@@ -36,7 +38,10 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """A format to write: its name, what a file of it is, and the pieces of its text for runs, one after another."""
+    """A format to write: its name, what a file of it is, and the pieces of its text for runs, one after another.
+
+    What it can't keep of them is in `losses.LOSSES`.
+    """
 
     name: str
     about: str
@@ -109,20 +114,24 @@ def _openai(runs: Iterable[StoredRun]) -> Iterator[str]:
             }
         if transcript.error is not None:
             said["error"] = {"kind": transcript.error.kind, "message": transcript.error.message}
-        said["outcome"] = run.row.status
+        said |= {"outcome": run.row.status, KEY: _beside(run, "openai")}
         yield _line(said) + "\n"
 
 
 def _agenteval(runs: Iterable[StoredRun]) -> Iterator[str]:
     for run in runs:
         results = [result_to_json(one) for one in run.results]
-        more = {"outcome": run.row.status, **({"results": results} if results else {})}
+        more: dict[str, Any] = {
+            "outcome": run.row.status,
+            **({"results": results} if results else {}),
+            KEY: {**stated(run.row), **_not_kept("agenteval", run)},
+        }
         yield _line({**to_json(run.transcript), **_about(run), **more}) + "\n"
 
 
 def _otel(runs: Iterable[StoredRun]) -> Iterator[str]:
     for run in runs:
-        yield _line(otlp_of(run.row, run.transcript, run.results)) + "\n"
+        yield _line(otlp_of(run.row, run.transcript, run.results, codes_of("otel", run))) + "\n"
 
 
 def _tau_bench(runs: Iterable[StoredRun]) -> Iterator[str]:
@@ -143,6 +152,7 @@ def _tau_result(run: StoredRun) -> dict[str, Any]:
         info["error"] = run.transcript.error.message
     if run.row.variation:
         info["variation"] = run.row.variation  # the format has none; without it these would be repetitions
+    info[KEY] = _own(run, "tau-bench")
     return {
         "task_id": _task_id(run.row.test_id),
         "trial": run.row.repetition - 1,
@@ -189,10 +199,27 @@ def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
         "duration": None if transcript.timing.total_ms is None else transcript.timing.total_ms / 1000,
         "termination_reason": "agent_error" if transcript.error is not None else transcript.finish_reason,
         "agent_cost": transcript.usage.cost,
-        **({"info": {"variation": run.row.variation}} if run.row.variation else {}),
+        "info": {**({"variation": run.row.variation} if run.row.variation else {}), KEY: _own(run, "tau2-bench")},
         "reward_info": None if (reward := _reward(run)) is None else {"reward": reward},
         "messages": messages,
     }
+
+
+def _beside(run: StoredRun, name: str) -> dict[str, Any]:
+    return {**beside(run.row, run.transcript, run.results), **_not_kept(name, run)}
+
+
+def _not_kept(name: str, run: StoredRun) -> dict[str, Any]:
+    """What the file itself says of what is missing in it."""
+    lost = codes_of(name, run)
+    return {"not_kept": lost} if lost else {}
+
+
+def _own(run: StoredRun, name: str) -> dict[str, Any]:
+    """What comes back of a run from formats that have no place for its name, agent, and so on."""
+    about = _about(run)
+    whole = _beside(run, name) | {key: about[key] for key in RUN_FIELDS if key in about}
+    return {**whole, "variables": dict(run.row.variables)}
 
 
 def _listed(values: Iterable[Any]) -> Iterator[str]:

@@ -200,9 +200,9 @@ def _import(
 def _runs(
     recordings: Iterable[Recording], record: ExecutionRecord, key: str, suite: str, source: str
 ) -> Iterator[tuple[PlannedRun, RunEnded]]:
-    taken: dict[tuple[str, str], set[int]] = {}
+    taken: dict[tuple[str, str, str, int], set[int]] = {}
     for position, one in enumerate(map(_kept, recordings)):
-        repetitions = taken.setdefault((one.test_id, one.variation), set())
+        repetitions = taken.setdefault((one.suite, one.test_id, one.variation, one.row), set())
         repetition = one.repetition
         if repetition is None or repetition in repetitions:
             repetition = max(repetitions, default=0) + 1
@@ -212,14 +212,17 @@ def _runs(
             execution_id=record.id,
             position=position,
             suite_key=key,
-            suite_name=suite,
+            suite_name=one.suite or suite,
             test_id=one.test_id,
             test_name=one.test_name or one.test_id,
             variation=one.variation,
+            row=one.row,
+            row_key=one.row_key,
             repetition=repetition,
             agent=one.agent or f"recorded ({source})",
             prompt=one.prompt,
             variables=one.variables,
+            tags=one.tags,
         )
         yield planned, _ended(planned.id, one)
 
@@ -235,12 +238,15 @@ def _kept(one: Recording) -> Recording:
 
 def _ended(run_id: str, one: Recording) -> RunEnded:
     error = one.transcript.error
-    status, score, why = NO_VERDICT, None, "not graded yet"
-    if error is not None:
+    status, score, why, warnings = NO_VERDICT, None, "not graded yet", 0
+    if one.stated is not None:
+        status, score, why, warnings = one.stated.outcome, one.stated.score, one.stated.why, one.stated.warnings
+    elif error is not None:
         status, why = "error", error.message
     elif one.results:
         verdict = verdict_of(one.results)
         status, score, why = str(verdict.outcome), verdict.score, verdict.reason
+        warnings = verdict.warnings
     return RunEnded(
         run_id=run_id,
         status=status,
@@ -250,6 +256,7 @@ def _ended(run_id: str, one: Recording) -> RunEnded:
         attempts=1,
         transcript=one.transcript,
         results=one.results,
+        warnings=warnings,
         why=why,
     )
 

@@ -14,6 +14,7 @@ from agenteval_tui.exchange.json_stream import Broken, Item
 from agenteval_tui.exchange.message_dialects import is_message, transcript_of
 from agenteval_tui.exchange.openai_answers import answered
 from agenteval_tui.exchange.own_results import results_of
+from agenteval_tui.exchange.own_run import KEY, come_back, is_ours, without
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import content_text, from_json
@@ -120,11 +121,13 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         results = results_of(about.get("results"), transcript) if "version" in about else ()
     except AgentevalError as error:
         return Skipped(error.what, line)
-    if not any(message.role == "assistant" for message in transcript.messages) and transcript.error is None:
+    own = about.get(KEY)
+    answered_at_all = any(message.role == "assistant" for message in transcript.messages)
+    if not answered_at_all and transcript.error is None and not is_ours(own):
         return Skipped("the agent says nothing in it (no message with the role `assistant`)", line)
     name = _name_of(about) or f"conversation {number}"
     told = about.get("name")
-    return Recording(
+    found = Recording(
         test_id=as_id(name),
         test_name=told.strip()[:500] if isinstance(told, str) and told.strip() else name,
         transcript=transcript,
@@ -136,8 +139,9 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
         started_ms=_began(value, about),
         notes=tuple(notes),
-        source=(("", given),),
+        source=(("", without(given, own, "outcome") if isinstance(given, Mapping) else given),),
     )
+    return come_back(found, own, whole="version" not in about)
 
 
 def _began(value: Any, about: Mapping[str, Any]) -> float | None:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.finite import finite
+from agenteval_tui.exchange.own_run import beside
+from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
 
@@ -17,10 +19,13 @@ if TYPE_CHECKING:
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 
 
-def otlp_of(row: RunRow, transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, Any]:
+def otlp_of(
+    row: RunRow, transcript: Transcript, results: Sequence[CriterionResult], not_kept: Sequence[str] = ()
+) -> dict[str, Any]:
     """An export with one trace: a span of the agent with the conversation, below it those of its steps and tools.
 
-    The ids are made from the run's id, so that the same run gives the same trace.
+    `not_kept`: codes of what the format can't keep of the run, which the span of the agent says. The ids are made from
+    the run's id, so that the same run gives the same trace.
     """
     trace = _hex(row.id, 32)
     root = _hex(f"{row.id}:agent", 16)
@@ -33,7 +38,7 @@ def otlp_of(row: RunRow, transcript: Transcript, results: Sequence[CriterionResu
         "kind": _INTERNAL,
         "startTimeUnixNano": str(begin),
         "endTimeUnixNano": str(begin + int(total * 1e6)),
-        "attributes": _pairs(_about_run(row, transcript)),
+        "attributes": _pairs({**_about_run(row, transcript), "agenteval.not_kept": list(not_kept) or None}),
         "events": [_evaluation(one, begin + int(total * 1e6)) for one in results],
         "status": {},
     }
@@ -74,6 +79,7 @@ def _about_run(row: RunRow, transcript: Transcript) -> dict[str, Any]:
         "operation.cost": usage.cost,
         "gen_ai.input.messages": _text(said[:last]),
         "gen_ai.output.messages": _text(said[last:]) if said[last:] else None,
+        "agenteval.run": _text(finite(beside(row, transcript, ()))),
         "agenteval.run.id": row.id,
         "agenteval.run.outcome": row.status,
         "agenteval.run.repetition": row.repetition,
@@ -151,6 +157,10 @@ def _evaluation(one: CriterionResult, at: int) -> dict[str, Any]:
             "gen_ai.evaluation.score.value": one.score,
             "gen_ai.evaluation.score.label": str(one.outcome),
             "gen_ai.evaluation.explanation": one.reason or None,
+            "agenteval.evaluation.severity": one.severity,
+            "agenteval.evaluation.weight": one.weight,
+            "agenteval.evaluation.negate": one.negate,
+            "agenteval.evaluation.result": _text(finite(result_to_json(one))),
         }),
     }  # fmt: skip
 

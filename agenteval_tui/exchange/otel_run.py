@@ -12,8 +12,10 @@ from agenteval_tui.exchange.foreign_usage import added, number
 from agenteval_tui.exchange.message_dialects import plain_text
 from agenteval_tui.exchange.message_parts import messages_of
 from agenteval_tui.exchange.otel_dialects import OF_EVENTS
+from agenteval_tui.exchange.own_results import results_of
+from agenteval_tui.exchange.own_run import come_back, is_ours
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
-from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
@@ -24,6 +26,8 @@ _TOOL, _AGENTS = "execute_tool", ("invoke_agent", "create_agent", "invoke_workfl
 _INDEXED = re.compile(r"gen_ai\.(prompt|completion)\.(\d+)\.(.+)")
 _INDEXED_CALL = re.compile(r"tool_calls\.(\d+)\.(id|name|arguments)")
 _COST = ("operation.cost", "gen_ai.usage.cost")
+_OURS = "agenteval.evaluation."
+_TWICE = ("agenteval.run", "agenteval.not_kept", "error.type")
 _MOST = 10_000  # messages of the older, indexed form
 
 
@@ -38,40 +42,51 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
         transcript = _conversation(_of_agent(models, agents, top), [top, *models], tools)
     except AgentevalError as error:
         return Skipped(error.what, place=f"trace {trace[:32]}")
+    about = top["attributes"]
+    own = _object(about.get("agenteval.run"))
+    if transcript is None and is_ours(own):
+        transcript = Transcript()
     if transcript is None:
         return Skipped(
             "no span of this trace has messages or calls of tools: what was said is not in it",
             place=f"trace {trace[:32]}",
         )
-    about = top["attributes"]
     name = plain_text(about.get("agenteval.test.id") or about.get("gen_ai.conversation.id")) or trace
     named_agents = [one["attributes"].get("gen_ai.agent.name") or one["attributes"].get("agent_name") for one in
                     (top, *agents, *models)]  # fmt: skip
     agent = plain_text(next(filter(None, named_agents), None))
-    return Recording(
+    measured = _measured(transcript, spans, models or [top], tools, top)
+    found = Recording(
         test_id=as_id(name),
         test_name=plain_text(about.get("agenteval.test.name")) or name,
-        transcript=_measured(transcript, spans, models or [top], tools, top),
+        transcript=measured,
         repetition=as_repetition(about.get("agenteval.run.repetition")),
         prompt=first_user_text(transcript),
-        variables=_variables(about.get("agenteval.test.variables")),
+        variables=_object(about.get("agenteval.test.variables")),
         agent=agent or transcript.model,
         variation=plain_text(about.get("agenteval.run.variation")),
-        results=tuple(_evaluation(one) for span in spans for one in span["evaluations"]),
+        results=tuple(_evaluation(one, measured) for span in spans for one in span["evaluations"]),
         started_ms=spans[0]["start"],
-        source=tuple(("", _told(one)) for one in spans),
+        source=tuple(("", _told(one, is_ours(own))) for one in spans),
     )
+    return come_back(found, own or None, events=True)
 
 
-def _told(span: Mapping[str, Any]) -> dict[str, Any]:
-    """What a span says; its operation tells what kind of span it is."""
+def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
+    """What a span says; its operation tells what kind of span it is. `ours`: this program wrote it, and what it says of
+    the run once more in the words of the conventions is nothing that could be lost."""
     attributes = {**span.get("others", {}), **span["attributes"], "gen_ai.operation.name": None}
-    return {"name": span["name"], "status": {"message": span["said"]}, "attributes": attributes,
-            "events[].attributes": span["evaluations"]}  # fmt: skip
+    if ours:
+        attributes = {key: one for key, one in attributes.items() if not key.startswith(_TWICE)}
+    evaluations = [
+        {key: one for key, one in given.items() if not key.startswith(_OURS)} for given in span["evaluations"]
+    ]
+    return {"name": None if ours else span["name"], "status": {"message": span["said"]}, "attributes": attributes,
+            "events[].attributes": evaluations}  # fmt: skip
 
 
-def _variables(given: Any) -> dict[str, Any]:
-    """A test's variables, as we write them into a trace."""
+def _object(given: Any) -> dict[str, Any]:
+    """An object that stands in an attribute as JSON: a test's variables, or what we say of a run."""
     try:
         found = json.loads(given) if isinstance(given, str) else None
     except (ValueError, RecursionError):
@@ -272,13 +287,30 @@ def _error(span: Mapping[str, Any]) -> RunError:
     return RunError(kind, span["said"] or "the trace ended with an error")
 
 
-def _evaluation(given: Mapping[str, Any]) -> CriterionResult:
-    """An evaluation that was recorded in the trace (`gen_ai.evaluation.result`)."""
+def _evaluation(given: Mapping[str, Any], transcript: Transcript) -> CriterionResult:
+    """An evaluation that was recorded in the trace (`gen_ai.evaluation.result`); one of ours as it was."""
+    if whole := _object(given.get(f"{_OURS}result")):
+        try:
+            return results_of([whole], transcript)[0]
+        except AgentevalError:
+            pass  # what the conventions say of it stands beside it
+    severity, weight = given.get(f"{_OURS}severity"), number(given.get(f"{_OURS}weight"))
+    return replace(
+        _told_evaluation(given),
+        severity=severity if severity in ("warning", "info") else "error",
+        weight=1.0 if weight is None or weight < 0 else weight,
+        negate=given.get(f"{_OURS}negate") is True,
+    )
+
+
+def _told_evaluation(given: Mapping[str, Any]) -> CriterionResult:
     score = number(given.get("gen_ai.evaluation.score.value"))
     label = plain_text(given.get("gen_ai.evaluation.score.label"))
     passed = {"pass": True, "passed": True, "fail": False, "failed": False}.get(label.casefold())
     reason = plain_text(given.get("gen_ai.evaluation.explanation")) or label
     name = plain_text(given.get("gen_ai.evaluation.name")) or "evaluation"
+    if label.casefold() == "error" and score is None:
+        return unreadable_result(f"{SOURCE} {name}", source=SOURCE, reason=reason)
     if score is not None and passed is None and not 0 <= score <= 1:
         score, reason = None, f"score {score:g}; {reason}"
     return foreign_result(f"{SOURCE} {name}", score=score, passed=passed, source=SOURCE, reason=reason)

@@ -12,6 +12,16 @@ from agenteval_tui.transcripts.model import Transcript
 
 
 @dataclass(frozen=True, slots=True)
+class Stated:
+    """How a run of this program ended, as its export says it: what its results alone do not tell."""
+
+    outcome: str
+    score: float | None
+    why: str = ""
+    warnings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Recording:
     """What one run left behind in another tool's file.
 
@@ -19,7 +29,9 @@ class Recording:
     foreign verdicts, kept as criterion results; none: the run has no verdict yet. `variation`: which of several agents
     or configurations did the same test. `started_ms`: when it began, milliseconds since 1970, where the file says so.
     `notes`: what of it could not be read, a sentence each. `source`: (field, value) of what it was made of; texts of it
-    that are nowhere in the run are said (`unread`).
+    that are nowhere in the run are said (`unread`). `row`, `row_key`: the dataset's row, as in `PlannedRun`. `suite`,
+    `tags`, `stated`:
+    of a run of this program that comes back, how it ended.
     """
 
     test_id: str
@@ -34,6 +46,11 @@ class Recording:
     started_ms: float | None = None
     notes: tuple[str, ...] = ()
     source: tuple[tuple[str, Any], ...] = ()
+    row: int = 0
+    row_key: str = ""
+    suite: str = ""
+    tags: tuple[str, ...] = ()
+    stated: Stated | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from agenteval_tui.exchange.foreign_usage import added, moment_ms, number, usage
 from agenteval_tui.exchange.head import look
 from agenteval_tui.exchange.json_stream import Unreadable
 from agenteval_tui.exchange.message_dialects import plain_text, transcript_of
+from agenteval_tui.exchange.own_run import KEY, come_back, is_ours, without
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.exchange.unread import said_of, texts_of
@@ -188,6 +189,8 @@ def _recording(value: Any, known: _Known) -> Recording:
     about = known.index.get(plain_text(value.get("id")), {})
     task_id, trial = plain_text(value["task_id"]), value.get("trial", about.get("trial"))
     agent = known.agent
+    about_it = value["info"] if isinstance(value.get("info"), Mapping) else {}
+    own = about_it.get(KEY)
     messages = [one for given in listed for one in _said(given)]
     notes: list[str] = []
     transcript = transcript_of(messages, notes=notes)
@@ -207,11 +210,11 @@ def _recording(value: Any, known: _Known) -> Recording:
     )
     if not messages and "ticks" in value:
         notes.append("nothing that was said is in it: its `ticks` have no texts")
-    elif transcript.error is None and not messages:
+    elif transcript.error is None and not messages and not is_ours(own):
         raise AgentevalError("`messages` is empty")
     task = known.tasks.get(task_id, {})
     known.used.add(task_id)
-    return Recording(
+    found = Recording(
         test_id=as_id(task_id),
         test_name=f"Task {task_id}",
         transcript=transcript,
@@ -220,11 +223,15 @@ def _recording(value: Any, known: _Known) -> Recording:
         agent=agent,
         variables=_variables(task),
         results=() if transcript.error is not None else _verdicts(value, about),
-        variation=plain_text(told.get("variation")) if isinstance(told := value.get("info"), Mapping) else "",
+        variation=plain_text(about_it.get("variation")),
         notes=tuple(notes),
         started_ms=moment_ms(value.get("start_time")) or moment_ms(value.get("timestamp")),
-        source=(("simulations[]", value), ("tasks[]", task)),
+        source=(
+            ("simulations[]", without({**value, "info": without(about_it, own)}, own, "termination_reason")),
+            ("tasks[]", task),
+        ),
     )
+    return come_back(found, own)
 
 
 def _said(message: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from agenteval_tui.exchange.foreign_usage import number
 from agenteval_tui.exchange.json_stream import Broken, Item
 from agenteval_tui.exchange.message_dialects import plain_text
+from agenteval_tui.exchange.own_run import KEY, come_back, is_ours, without
 from agenteval_tui.exchange.recorded import Recording, Skipped, first_user_text
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
@@ -52,9 +53,9 @@ def _recording(value: Any) -> Recording:
     if info.get("error"):
         # What tau-bench writes when the run itself broke: a reward of 0 that says nothing about the agent.
         transcript = replace(transcript, error=RunError("tau-bench", str(info["error"])))
-    elif not transcript.messages:
+    elif not transcript.messages and not is_ours(info.get(KEY)):
         raise AgentevalError("`traj` is empty")
-    return Recording(
+    found = Recording(
         test_id=str(task_id),
         test_name=f"Task {task_id}",
         transcript=transcript,
@@ -63,8 +64,9 @@ def _recording(value: Any) -> Recording:
         variables=_variables(task),
         results=() if transcript.error is not None else (_verdict(reward, info),),
         variation=plain_text(info.get("variation")),
-        source=(("", value),),
+        source=(("", {**value, "info": without(info, info.get(KEY))}),),
     )
+    return come_back(found, info.get(KEY))
 
 
 def _marked(message: Any) -> Any:

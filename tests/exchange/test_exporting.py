@@ -98,7 +98,7 @@ def test_own_runs_keep_messages_and_calls_through_opentelemetry(transcript: Tran
     assert isinstance(found, Recording)
     assert core(found.transcript) == core(transcript)
     assert (found.test_id, found.test_name, found.repetition) == ("t", "T", 2)
-    assert [(one.criterion, one.score, one.reason) for one in found.results] == [("otel mine", 0.5, "so")]
+    assert [(one.criterion, one.score, one.reason) for one in found.results] == [("mine", 0.5, "so")]
 
 
 def test_every_runs_ids_are_those_of_opentelemetry() -> None:

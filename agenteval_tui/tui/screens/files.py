@@ -385,12 +385,15 @@ class ExportScreen(_FileScreen):
 
     async def _write(self, path: Path, name: str) -> None:
         from agenteval_tui.exchange.exporting import exporter_named, stored_runs
+        from agenteval_tui.exchange.losses import Losses
         from agenteval_tui.exchange.writing import write_pieces
 
         store, runs = self.agenteval.session.store, self._runs
 
+        losses = Losses(name)
+
         def work() -> Path:
-            pieces = exporter_named(name).pieces(stored_runs(store, runs))
+            pieces = exporter_named(name).pieces(losses.over(stored_runs(store, runs)))
             write_pieces(path, pieces, force=bool(self._over))
             return path.resolve()
 
@@ -402,5 +405,6 @@ class ExportScreen(_FileScreen):
             return
         finally:
             self._busy = False
-        self.agenteval.say(f"{count(len(runs), 'run')} written: {written}", place=Place("file", str(written)))
+        left = "".join(f"; {line}" for line in losses.lines())
+        self.agenteval.say(f"{count(len(runs), 'run')} written: {written}{left}", place=Place("file", str(written)))
         self.dismiss(str(written))
