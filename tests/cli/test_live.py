@@ -181,13 +181,14 @@ def test_a_run_in_a_pipe_is_seen_and_cancelled_by_others(cli: Any, slow: Path) -
 
 
 def test_what_is_missing_is_run_and_nothing_twice(cli: Any, suite: Path, tmp_path: Path) -> None:
-    # It answers at once twice, and then when it may go on: what is missing keeps the agent that was planned.
+    # It answers at once twice, and then when it may go on: what is missing keeps the agent that was planned. It counts
+    # in a folder: a file that its command names may not change while it runs.
     answered, may = tmp_path / "answered", tmp_path / "may"
     answer = (
-        f'if [ "$(cat {answered} | wc -l)" -ge 2 ]; then until [ -e {may} ]; do sleep 0.05; done; fi; '
-        f"echo one >> {answered}; echo W1042"
+        f'if [ "$(ls {answered} | wc -l)" -ge 2 ]; then until [ -e {may} ]; do sleep 0.05; done; fi; '
+        f"mktemp -p {answered} one.XXXXXX > /dev/null; echo W1042"
     )
-    answered.touch()
+    answered.mkdir()
     shop = json.dumps({"kind": "command", "command": ["sh", "-c", answer], "output": "text"})
     text = suite.read_text("utf-8")
     assert "{kind: demo, version: v1, pace: 0}" in text
@@ -209,7 +210,7 @@ def test_what_is_missing_is_run_and_nothing_twice(cli: Any, suite: Path, tmp_pat
     document = json.loads(report.read_text("utf-8"))
     assert document["execution"] == execution
     assert document["summary"]["passed"] == 10
-    assert answered.read_text("utf-8").count("one") == 10
+    assert len(list(answered.iterdir())) == 10
     with Store.open(history_file()) as store:
         after = {run.id: run.started_ms for run in store.runs_of_execution(execution)}
         assert {run: after[run] for run in before} == before
