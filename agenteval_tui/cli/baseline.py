@@ -8,6 +8,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, moment, plural
+from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -47,22 +48,26 @@ def listed(invocation: Invocation, as_json: bool) -> int:
 def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: str | None) -> int:
     """Make a finished execution (or a single run) the baseline of its tests; `last`, the default, is the newest.
 
+    The id of a test means its runs in the newest execution that has it.
+
     A baseline that a test has is replaced. Tests whose runs all ended in errors keep what they have.
     """
-    from agenteval_tui.cli.show import find
     from agenteval_tui.history.baselines import set_baseline, set_baseline_run
     from agenteval_tui.history.people import person
 
     with invocation.store() as store:
-        execution, run = find(store, reference)
+        references = invocation.references(store)
         name = person() if who is None else who
-        if run is not None:
+        named = references.test(reference)
+        execution = references.execution(reference) if named is not None else references.either(reference)
+        if isinstance(execution, RunRow):
             if tests:
                 raise AgentevalError("a run belongs to one test: --test can't be given", mend="leave it out")
-            _say(invocation.out, set_baseline_run(store, run.id, who=name), f"run {run.id}")
+            _say(invocation.out, set_baseline_run(store, execution.id, who=name), f"run {execution.id}")
             return 0
-        assert execution is not None
-        chosen: list[TestKey] | None = None
+        chosen: list[TestKey] | None = [named] if named is not None else None
+        if tests and named is not None:
+            raise AgentevalError(f"{reference} is a test already: --test can't be given", mend="leave it out")
         if tests:
             rows = store.runs_of_execution(execution.id)
             chosen = _chosen({(row.suite_key, row.test_id) for row in rows}, tests, f"execution {execution.id[:10]}")
@@ -110,10 +115,12 @@ def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
 
 def _chosen(known: set[TestKey], tests: tuple[str, ...], where: str) -> list[TestKey]:
     """The tests with these ids, ignoring case; `FILE::ID` where an id is in several suites. Raises `AgentevalError`."""
+    from agenteval_tui.history.references import is_file
+
     chosen: list[TestKey] = []
     for wanted in tests:
         file, _, name = wanted.rpartition("::")
-        found = [key for key in known if key[1].casefold() == name.casefold() and (not file or key[0].endswith(file))]
+        found = [key for key in known if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))]
         if len(found) != 1:
             from difflib import get_close_matches
 

@@ -12,7 +12,7 @@ from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import Scope
-    from agenteval_tui.history.store import Store
+    from agenteval_tui.history.references import References
 
 
 @click.command("causes")
@@ -43,7 +43,7 @@ def command(
     if as_json and as_markdown:
         raise click.UsageError("--json and --md do not go together")
     with invocation.store(to_look=True) as store:
-        causes = causes_of(store, scope_of(store, references, tests, everything))
+        causes = causes_of(store, scope_of(invocation.references(store), references, tests, everything))
         decided = standings(store, causes)
         if as_json:
             from agenteval_tui.exchange.cause_json import causes_document
@@ -61,12 +61,13 @@ def command(
     return 0
 
 
-def scope_of(store: Store, references: tuple[str, ...], tests: tuple[str, ...], everything: bool = False) -> Scope:
+def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ...], everything: bool = False) -> Scope:
     """The runs that EXECUTION or PATHs name. Raises `AgentevalError`."""
     from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
     from agenteval_tui.history.rows import RunFilter
     from agenteval_tui.suites.discover import discover
 
+    store = find.store
     if everything:
         if references or tests:
             raise click.UsageError("--all is everything: name neither executions, suites nor tests with it")
@@ -77,7 +78,7 @@ def scope_of(store: Store, references: tuple[str, ...], tests: tuple[str, ...], 
             raise AgentevalError(
                 "causes are of one execution, or of suites", where=" ".join(references), mend="name one execution"
             )
-        return execution_scope(store, references[0] if references else "last", tests)
+        return execution_scope(store, find.execution(references[0] if references else "").id, tests)
     if len(paths) < len(references):
         other = next(one for one in references if one not in paths)
         raise AgentevalError("there is no such file or folder", where=other, mend="check the path")

@@ -12,6 +12,7 @@ from agenteval_tui.text.problems import AgentevalError
 if TYPE_CHECKING:
     from agenteval_tui.analysis.attribution import Attributed
     from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
+    from agenteval_tui.history.references import References
     from agenteval_tui.history.store import Store
 
 MOST = 100
@@ -51,18 +52,20 @@ def command(
     """Compare execution B (default: the newest) with A (default: the baseline of its tests, where there is none the
     execution before).
 
-    A and B are ids or their beginnings, `last`, or `baseline` for A. Tests are compared with themselves, row by row and
-    repetition by repetition; errors are no verdicts. For each test that changed, the old output is graded with the new
-    criterion and the new output with the old one: that says who changed it, the agent, the criterion, both, or the
-    judge's noise. No agent and no judge is called.
+    A and B are ids or their beginnings, a test's id (its newest execution), `last`, or `baseline` for A. Tests are
+    compared with themselves, row by row and repetition by repetition; errors are no verdicts.
+    For each test that changed, the old output is graded with the new criterion and the new output with the old one:
+    that says who changed it, the agent, the criterion, both, or the judge's noise. No agent and no judge is called.
     """  # fmt: skip
     from agenteval_tui.analysis.comparison import compare
-    from agenteval_tui.analysis.comparison_sides import Sides, sides_of
+    from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
     from agenteval_tui.history.quarantines import active
 
     if as_json and as_markdown:
         raise AgentevalError("--json and --md do not go together", mend="give one of them")
     with invocation.store(to_look=True) as store:
+        references = invocation.references(store)
+        a, b = (one if one in ("", BASELINE) else _full_id(references, one) for one in (a, b))
         left, right = sides_of(store, Sides(a, b, agents, variations))
         found = compare(store, left, right, quarantined=active(store))
         attributed: dict[TestKey, Attributed | None] = {}
@@ -83,6 +86,13 @@ def command(
 
         print_comparison(invocation.out, found, attributed, everything=everything)
     return 0
+
+
+def _full_id(references: References, reference: str) -> str:
+    """Of an execution or a run. A test is compared with itself in another execution, and not by one of its runs."""
+    if references.test(reference) is not None:
+        return references.execution(reference).id
+    return references.either(reference).id
 
 
 def _looked_at(

@@ -65,15 +65,21 @@ def command(
 def _find(store: Store, reference: str, suite: str | None) -> Versions:
     from agenteval_tui.analysis.criterion_versions import versions
     from agenteval_tui.history.criterion_versions import criteria_of_test, tests_named
+    from agenteval_tui.history.references import is_file
 
-    test, slash, wanted = reference.partition("/")
+    file, colons, rest = reference.partition("::")
+    if not colons:
+        file, rest = "", reference
+    test, slash, wanted = rest.partition("/")
     named = store.read(lambda connection: tests_named(connection, test))
-    tests = [one for one in named if suite is None or one[0].endswith(suite)]
+    tests = [one for one in named if all(is_file(one[0], given) for given in (suite, file) if given)]
     if not tests:
         raise AgentevalError(f"there is no test {test!r} with runs in the history", mend="see agenteval history --runs")
     if len(tests) > 1:
         files = ", ".join(one[0] for one in tests)
-        raise AgentevalError(f"several suites have a test {test!r}: {files}", mend="choose one with --suite FILE")
+        raise AgentevalError(
+            f"several suites have a test {test!r}: {files}", mend="name it as FILE::ID, or give --suite FILE"
+        )
     key, _, test_id = tests[0]
     names = store.read(lambda connection: criteria_of_test(connection, key, test_id))
     listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "it has none"

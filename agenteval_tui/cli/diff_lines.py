@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.cli.output import STYLES, Output, Style, plural
 from agenteval_tui.text.display import one_line
-from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.alignment import Alignment, Pair, Step
@@ -20,11 +19,10 @@ _SIGNS: dict[str, tuple[str, Style]] = {"left": ("-", "bad"), "right": ("+", "go
 _WORDS = {"left": ("[-", "-]"), "right": ("{+", "+}")}
 
 
-def show_difference(out: Output, store: Store, reference: str, other: str, as_json: bool) -> int:
-    """Print what run `other` did otherwise than run `reference`. 0."""
+def show_difference(out: Output, store: Store, left: RunRow, right: RunRow, *, as_json: bool) -> int:
+    """Print what the right run did otherwise than the left one. 0."""
     from agenteval_tui.analysis.alignment import align
 
-    left, right = _run(store, reference), _run(store, other)
     alignment = align(store.transcript(left.id), store.transcript(right.id))
     if as_json:
         from agenteval_tui.exchange.difference_json import difference_document
@@ -101,16 +99,6 @@ def print_pair(out: Output, pair: Pair) -> None:
         for side, one_failed in zip(("left", "right"), failed, strict=True):
             sign, style = _SIGNS[side]
             out.line((sign, style), "   ", ("it failed" if one_failed else "it succeeded", style))
-
-
-def _run(store: Store, reference: str) -> RunRow:
-    try:
-        return store.run(reference)
-    except AgentevalError as error:
-        raise AgentevalError(
-            f"there is no run {reference!r} in the history",
-            mend="two runs can be compared, no executions; `agenteval history --runs` lists them",
-        ) from error
 
 
 def _head(step: Step) -> str:

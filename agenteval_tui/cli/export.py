@@ -12,6 +12,7 @@ import click
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text, plural
 from agenteval_tui.exchange.losses import Losses, listed
+from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.problems import AgentevalError
 
 POWER_UI = "power-ui"
@@ -19,7 +20,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
 
 
 @click.command("export", epilog="\b\nWhat a format can't keep:\n" + listed())
-@click.argument("what")
+@click.argument("what", metavar="[WHAT]", default="last")
 @click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--format",
@@ -35,17 +36,17 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
 def command(invocation: Invocation, what: str, file: Path, format_name: str, force: bool) -> int:
     """Export WHAT to FILE (`-`, the default: standard output).
 
-    WHAT is an execution or a run, by id or a part of it (`last` is the newest execution); for power-ui a suite's file.
+    WHAT is an execution or a run, by id or a part of it, or a test by its id (its newest run); `last`, the default, is
+    the newest execution. For power-ui it is a suite's file.
     """
     if format_name == POWER_UI:
         return _tests(invocation, what, file, force)
-    from agenteval_tui.cli.show import find
     from agenteval_tui.exchange.exporting import exporter_named, stored_runs
 
     exporter = exporter_named(format_name)
     with invocation.store(to_look=True) as store:
-        execution, run = find(store, what)
-        rows = [run] if run is not None else store.runs_of_execution(execution.id) if execution is not None else []
+        found = invocation.references(store).either(what)
+        rows = [found] if isinstance(found, RunRow) else store.runs_of_execution(found.id)
         ended = [one for one in rows if one.status not in ("queued", "running", "grading")]
         if not ended:
             raise AgentevalError("no run of this execution has ended yet", where=what)

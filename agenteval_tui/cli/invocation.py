@@ -17,6 +17,7 @@ from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.start import AppStart
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.references import References
     from agenteval_tui.history.store import Store
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,6 +49,12 @@ class Invocation:
             yield store
         finally:
             store.close()
+
+    def references(self, store: Store) -> References:
+        """Finds what people name: runs, executions, tests."""
+        from agenteval_tui.history.references import References
+
+        return References(store)
 
 
 def on_a_terminal() -> bool:

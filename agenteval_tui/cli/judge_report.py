@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agenteval_tui.analysis.agreement import JudgeFigures
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.history.references import References
     from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
 
@@ -58,21 +59,20 @@ def command(
     if judge is not None and reask is None:
         raise click.UsageError("--judge goes with --reask")
     with invocation.store(to_look=True) as store:
-        row, _, result = find_criterion(store, reference)
+        row, _, result = find_criterion(invocation.references(store), reference)
         if reask is not None:
             return _reask(invocation, trust, store, row, result, reask, judge, as_json)
         return _said(invocation.out, store, row, result, as_json)
 
 
-def find_criterion(store: Store, reference: str) -> tuple[RunRow, int, CriterionResult]:
+def find_criterion(references: References, reference: str) -> tuple[RunRow, int, CriterionResult]:
     """The run, the criterion's number and its stored result that RUN/CRITERION names; with one judged criterion, RUN
     will do. Raises `AgentevalError`."""
     from agenteval_tui.analysis.agreement import is_judged
     from agenteval_tui.exchange.explanation import explanation_of
 
-    run_ref, _, wanted = reference.partition("/")
-    row = store.run(run_ref)
-    found = explanation_of(row, store.results(row.id), None, wanted).criteria
+    row, wanted = references.address(reference)
+    found = explanation_of(row, references.store.results(row.id), None, wanted).criteria
     if not wanted:
         found = tuple(pair for pair in found if is_judged(pair[1]))
     if len(found) != 1:
@@ -91,7 +91,9 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
     keys = {str(Path(one).resolve()) for one in suites}
     names = {one.casefold() for one in suites}
     with invocation.store(to_look=True) as store:
-        wanted = RunFilter(execution_id=store.execution(execution).id) if execution else RunFilter()
+        wanted = (
+            RunFilter(execution_id=invocation.references(store).execution(execution).id) if execution else RunFilter()
+        )
         stored = store.read(lambda c: c.execute("SELECT key, name FROM suites").fetchall())
         if suites and not any(key in keys or name.casefold() in names for key, name in stored):
             raise AgentevalError("no stored run belongs to this suite", where=", ".join(suites))

@@ -30,6 +30,8 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
     """Say that RUN passed or failed, or rate it from 1 (bad) to 5 (good), or both; with /CRITERION (a number from 1, or
     a name) only what that one looks at.
 
+    RUN is the id of a run or a part of it, a test's id (its newest run), or `last`, the newest run.
+
     `passed` is good, `failed` is not; without either, 4 and 5 are good. Criteria that wait for a person get their
     verdict from it; judges and criteria are compared with it by `agenteval judge-report`. A label of the run as a whole
     counts for a criterion only where no other criterion decides the run.
@@ -48,9 +50,8 @@ def command(invocation: Invocation, reference: str, says: tuple[str, ...], comme
     ratings = [int(one) for one in says if one not in _VERDICTS]
     if len(verdicts) > 1 or len(ratings) > 1:
         raise click.UsageError("give one verdict (passed or failed), one rating (1 to 5), or one of each")
-    run_ref, _, wanted = reference.partition("/")
     with invocation.store() as store:
-        row = store.run(run_ref)
+        row, wanted = invocation.references(store).address(reference)
         results, criterion = store.results(row.id), ""
         if wanted:
             ((_, result),) = explanation_of(row, results, None, wanted).criteria

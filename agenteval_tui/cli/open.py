@@ -9,7 +9,8 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
-from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.history.rows import ExecutionRow
+from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
 
 
 @click.command("open")
-@click.argument("address")
+@click.argument("address", metavar="[ADDRESS]", default="")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, address: str) -> int:
-    """Open the app at ADDRESS: a run or an execution (an id or its beginning, `last`), or RUN/CRITERION as `y` copies
-    it on the Inspect screen."""
+    """Open the app at ADDRESS; without one at the newest run that failed.
+
+    ADDRESS is a run or an execution (an id or a part of it, or `last`), a test's id (its newest run; FILE::ID where
+    several suites have it), or RUN/CRITERION as `y` copies it on the Inspect screen.
+    """
     start = _found(invocation, address)
     if not on_a_terminal():
         raise AgentevalError(
@@ -33,16 +37,22 @@ def command(invocation: Invocation, address: str) -> int:
 
 def _found(invocation: Invocation, address: str) -> AppStart:
     """Where the app opens. Raises `AgentevalError` when there is no such run or execution."""
-    reference, _, wanted = address.partition("/")
-    from agenteval_tui.cli.show import find
-
     with invocation.store(to_look=True) as store:
-        execution, run = (None, store.run(reference)) if wanted else find(store, reference)
-        criterion = _criterion(store, run, wanted) if run is not None and wanted else ""
-    if run is not None:
-        return AppStart(db=invocation.db, screen="inspect", target=run.id, criterion=criterion)
-    assert execution is not None
-    return AppStart(db=invocation.db, screen="history", target=execution.id)
+        references = invocation.references(store)
+        if not address:
+            return AppStart(db=invocation.db, screen="inspect", target=references.run(failure=True).id)
+        try:
+            found, wanted = references.either(address), ""
+        except AmbiguousError:
+            raise
+        except AgentevalError:
+            if "/" not in address:
+                raise
+            found, wanted = references.address(address)
+        if isinstance(found, ExecutionRow):
+            return AppStart(db=invocation.db, screen="history", target=found.id)
+        criterion = _criterion(store, found, wanted) if wanted else ""
+    return AppStart(db=invocation.db, screen="inspect", target=found.id, criterion=criterion)
 
 
 def _criterion(store: Store, run: RunRow, wanted: str) -> str:

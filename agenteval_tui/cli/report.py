@@ -24,7 +24,7 @@ def command(invocation: Invocation, /, execution: str, **given: Any) -> int:
     reports = Reports.taken(given)
     reports.check(invocation)
     with invocation.store(to_look=True) as store:
-        row = store.execution(execution)
+        row = invocation.references(store).execution(execution)
         if row.status == "running" and not row.ended:
             raise AgentevalError("nothing of this execution has ended yet", where=f"execution {row.id}")
         reports.write(invocation, store, row)

@@ -100,10 +100,11 @@ def _planned(
             scheduler=limits.scheduler,
         )
 
+    execution = invocation.references(store).execution(reference).id
     try:
-        resumed = resume_plan(store, reference, options(trust), errors=errors)
+        resumed = resume_plan(store, execution, options(trust), errors=errors)
     except NotTrustedError as refused:
         if not asked_for(invocation, refused):
             raise
-        resumed = resume_plan(store, reference, options(True), errors=errors)
+        resumed = resume_plan(store, execution, options(True), errors=errors)
     return resumed, options(resumed.plan.trust)

@@ -37,7 +37,7 @@ def command(
     from agenteval_tui.analysis.review import Wanted, queue
 
     with invocation.store(to_look=True) as store:
-        only = store.execution(execution).id if execution else ""
+        only = invocation.references(store).execution(execution).id if execution else ""
         items = queue(store, Wanted(failures, disagreements, sample or 0, seed, only))
     out = invocation.out
     if as_json:

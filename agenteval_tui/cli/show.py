@@ -10,13 +10,14 @@ from agenteval_tui.cli.explained import print_facts
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
 from agenteval_tui.cli.run_summary import print_not_made
+from agenteval_tui.history.rows import ExecutionRow
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.moments import IN_FUTURE, in_future
-from agenteval_tui.text.problems import AgentevalError, AmbiguousError
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.ending import ending_of
 
 if TYPE_CHECKING:
-    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
 
@@ -32,37 +33,24 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, only_transcript: bool, other: str, as_json: bool) -> int:
-    """Show REFERENCE: an execution or a run, by id or a part of it; `last` is the newest execution (the default)."""
+    """Show REFERENCE: an execution or a run, by id or a part of it, or the newest run of a test by the test's id
+    (FILE::ID where several suites have it); `last` is the newest execution (the default)."""
     with invocation.store(to_look=True) as store:
+        references = invocation.references(store)
         if other:
             from agenteval_tui.cli.diff_lines import show_difference
 
             if only_transcript:
                 raise AgentevalError("--transcript and --diff do not go together", mend="give one of them")
-            return show_difference(invocation.out, store, reference, other, as_json)
-        execution, run = find(store, reference)
-        if run is None:
-            assert execution is not None
+            return show_difference(
+                invocation.out, store, references.run(reference), references.run(other), as_json=as_json
+            )
+        found = references.either(reference)
+        if isinstance(found, ExecutionRow):
             if only_transcript:
                 raise AgentevalError("an execution has many transcripts", where=reference, mend="name one of its runs")
-            return _show_execution(invocation.out, store, execution, as_json)
-        return _show_run(invocation.out, store, run, as_json, only_transcript)
-
-
-def find(store: Store, reference: str) -> tuple[ExecutionRow | None, RunRow | None]:
-    """The execution or the run that `reference` names. Raises `AgentevalError` when it is neither."""
-    try:
-        return store.execution(reference), None
-    except AgentevalError as no_execution:
-        try:
-            return None, store.run(reference)
-        except AmbiguousError:
-            raise
-        except AgentevalError:
-            raise AgentevalError(
-                f"there is no execution and no run {reference!r} in the history",
-                mend="`agenteval history` and `agenteval history --runs` list them",
-            ) from no_execution
+            return _show_execution(invocation.out, store, found, as_json)
+        return _show_run(invocation.out, store, found, as_json, only_transcript)
 
 
 def _show_execution(out: Output, store: Store, execution: ExecutionRow, as_json: bool) -> int:

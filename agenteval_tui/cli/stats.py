@@ -47,7 +47,7 @@ def command(
     if costs or ab:
         return _other(invocation, execution or "last", costs=costs, count_errors=count_errors, as_json=as_json)
     with invocation.store(to_look=True) as store:
-        row = store.execution(execution or "last")
+        row = invocation.references(store).execution(execution or "")
         steps = store.steps_of_execution(row.id)
         runs = store.runs_of_execution(row.id)
         stats = execution_stats(runs, count_errors=count_errors, steps=steps, imported=row.kind == "import")
@@ -70,7 +70,7 @@ def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors:
 
     found: Costs | ABResult
     with invocation.store(to_look=True) as store:
-        row = store.execution(reference)
+        row = invocation.references(store).execution(reference)
         runs = store.runs_of_execution(row.id)
         if costs:
             found = costs_of(store.costs(row.id), runs)

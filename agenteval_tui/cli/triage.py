@@ -15,6 +15,7 @@ from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 if TYPE_CHECKING:
     from agenteval_tui.analysis.causes import CauseGroup, Causes
     from agenteval_tui.analysis.triage import Standing
+    from agenteval_tui.history.references import References
     from agenteval_tui.history.store import Store
     from agenteval_tui.history.triage import Decision
 
@@ -58,7 +59,7 @@ def command(
     """
     if cause is None:
         with invocation.store(to_look=True) as store:
-            return _list(invocation, store, execution or "last", as_json)
+            return _list(invocation, store, execution, as_json)
     if decision is None:
         raise click.UsageError(f"say what is decided about {cause}: {', '.join(_CHOICES)}")
     with invocation.store() as store:
@@ -92,7 +93,7 @@ def _decide(
             kept = " Its quarantines stay: agenteval quarantine." if decided[signature].decision == "quarantine" else ""
             out.line(f"open again: {one_line(_title(signature), 200)}.{kept}")
         return 0
-    causes, group = _found(store, execution, cause)
+    causes, group = _found(invocation.references(store), execution, cause)
     done = deciding.decide(
         store, group, decision, note=note, who=who or person(), until_ms=until_ms, passed=passed,
         execution_id=causes.scope.execution_id,
@@ -107,13 +108,13 @@ def _decide(
     return 0
 
 
-def _list(invocation: Invocation, store: Store, execution: str, as_json: bool) -> int:
+def _list(invocation: Invocation, store: Store, execution: str | None, as_json: bool) -> int:
     from agenteval_tui.analysis.triage import Standing, standings
     from agenteval_tui.cli.cause_lines import print_standing
     from agenteval_tui.history import triage
 
     found = triage.decisions(store)
-    now: dict[str, Standing] = standings(store, _causes(store, execution)) if found else {}
+    now: dict[str, Standing] = standings(store, _causes(invocation.references(store), execution)) if found else {}
     shown = [now.get(one.signature) or Standing(one, _over(one)) for one in found]
     if as_json:
         listed = [_data(one.decision, _title(one.decision.signature), one.open_again) for one in shown]
@@ -135,7 +136,7 @@ def _over(decision: Decision) -> str:
     return "its date is over" if decision.until_ms is not None and now_ms() >= decision.until_ms else ""
 
 
-def _found(store: Store, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
+def _found(references: References, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
     """The cause that a short name means, with what it is in: the execution that is named; else the last one, else the
     newest runs of each test, else all runs."""
     from agenteval_tui.analysis.cause_scopes import filter_scope, newest_scope
@@ -143,7 +144,8 @@ def _found(store: Store, execution: str | None, cause: str) -> tuple[Causes, Cau
     from agenteval_tui.history import triage
     from agenteval_tui.history.rows import RunFilter
 
-    looked: list[Callable[[], Causes]] = [lambda: _causes(store, execution or "last")]
+    store = references.store
+    looked: list[Callable[[], Causes]] = [lambda: _causes(references, execution)]
     if execution is None:
         looked.append(lambda: causes_of(store, newest_scope(store)))
         looked.append(lambda: causes_of(store, filter_scope(store, RunFilter())))
@@ -162,16 +164,18 @@ def _found(store: Store, execution: str | None, cause: str) -> tuple[Causes, Cau
     raise AssertionError("the last look raises")
 
 
-def _causes(store: Store, execution: str) -> Causes:
+def _causes(references: References, execution: str | None) -> Causes:
+    """Of the execution that is named (None: the newest; without one nothing)."""
     from agenteval_tui.analysis.cause_scopes import execution_scope
     from agenteval_tui.analysis.causes import Causes, Scope, causes_of
 
     try:
-        return causes_of(store, execution_scope(store, execution))
+        row = references.execution(execution or "")
     except AgentevalError:
-        if execution != "last":
+        if execution is not None:
             raise
         return Causes(Scope(()))
+    return causes_of(references.store, execution_scope(references.store, row.id))
 
 
 def _title(signature: str) -> str:

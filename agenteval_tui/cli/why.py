@@ -14,22 +14,26 @@ from agenteval_tui.text.problems import AgentevalError
 
 
 @click.command("why")
-@click.argument("reference", metavar="RUN[/CRITERION]")
+@click.argument("reference", metavar="[RUN[/CRITERION]]", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the facts, and the criterion results.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, to paste into a bug report.")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: bool) -> int:
-    """Say why RUN ended as it did. CRITERION is a criterion's number (from 1), name, or the beginning of its name."""
+    """Say why RUN ended as it did; without RUN the newest run that failed.
+
+    RUN is the id of a run or a part of it, a test's id (its newest run; FILE::ID where several suites have it), or an
+    execution or `last`, the newest execution: then its newest failure. CRITERION is a criterion's number (from 1),
+    name, or the beginning of its name.
+    """
     from agenteval_tui.analysis.repetitions import said_of_divergence
     from agenteval_tui.exchange import explanation
     from agenteval_tui.exchange.given_labels import label_line
 
     if as_json and as_markdown:
         raise AgentevalError("--json and --markdown do not go together", mend="give one of them")
-    run_ref, _, wanted = reference.partition("/")
     with invocation.store() as store:
-        row = store.run(run_ref)
+        row, wanted = invocation.references(store).address(reference, failure=True)
         transcript, parted = store.transcript(row.id), said_of_divergence(store, row)
         labels = store.labels([row.id])
         found = explanation.explanation_of(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from agenteval_tui.history.blobs import clean
@@ -34,7 +34,8 @@ _RUN = (
     " JOIN suites s ON s.id = t.suite JOIN plans p ON p.id = r.plan LEFT JOIN dataset_rows d ON d.id = r.dataset_row"
 )
 _CHUNK = 400  # ids in one statement
-_SHORTEST_REF = 4
+SHORTEST_REF = 4
+"""Characters of an id that name it."""
 
 NOTHING_RAN = "the history has no execution yet"
 
@@ -258,28 +259,50 @@ def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str)
     found = connection.execute(f"SELECT id FROM {table} WHERE uid = ?", (ref,)).fetchone()
     if found is not None:
         return int(found[0])
-    if len(ref) < _SHORTEST_REF:
+    if len(ref) < SHORTEST_REF:
         raise AgentevalError(
-            f"there is no {kind} {ref!r} in the history", mend=f"give at least {_SHORTEST_REF} characters of its id"
+            f"there is no {kind} {ref!r} in the history", mend=f"give at least {SHORTEST_REF} characters of its id"
         )
-    for one in dict.fromkeys((ref, ref.upper())):
-        rows = connection.execute(
-            f"SELECT id, uid FROM {table} WHERE uid >= ? AND uid < ? LIMIT 3",
-            (one, one + "\U0010ffff"),
-        ).fetchall()
-        if not rows and table == "runs":
-            # Runs of one execution are planned within a millisecond: their ids differ at the end.
-            rows = connection.execute(
-                "SELECT id, uid FROM runs WHERE substr(uid, -?) = ? LIMIT 3", (len(one), one)
-            ).fetchall()
-        if len(rows) == 1:
-            return int(rows[0][0])
-        if rows:
-            raise AmbiguousError(
-                f"{ref!r} fits more than one {kind}: {', '.join(row[1] for row in rows)}",
-                mend="give more characters of the id",
-            )
+    rows = begin_with(connection, table, ref, 3)
+    if not rows and table == "runs":
+        rows = end_with(connection, table, ref, 3)
+    if len(rows) == 1:
+        return rows[0][0]
+    if rows:
+        raise AmbiguousError(
+            f"{ref!r} fits more than one {kind}: {', '.join(row[1] for row in rows)}",
+            mend="give more characters of the id",
+        )
     raise AgentevalError(f"there is no {kind} {ref!r} in the history", mend="see agenteval history")
+
+
+def begin_with(connection: sqlite3.Connection, table: str, ref: str, most: int) -> list[tuple[int, str]]:
+    """(rowid, id) of what has an id that begins with `ref`, at most so many; none for a few letters."""
+    return _parts(connection, table, ref, "uid >= ? AND uid < ?", lambda one: (one, one + "\U0010ffff"), most)
+
+
+def end_with(connection: sqlite3.Connection, table: str, ref: str, most: int) -> list[tuple[int, str]]:
+    """(rowid, id) of what has an id that ends with `ref`: runs of one execution are planned within a millisecond, so
+    that their ids differ at the end."""
+    return _parts(connection, table, ref, "substr(uid, -?) = ?", lambda one: (len(one), one), most)
+
+
+def _parts(
+    connection: sqlite3.Connection,
+    table: str,
+    ref: str,
+    condition: str,
+    values: Callable[[str], tuple[Any, ...]],
+    most: int,
+) -> list[tuple[int, str]]:
+    ref = clean(ref.strip())
+    if len(ref) < SHORTEST_REF:
+        return []
+    for one in dict.fromkeys((ref, ref.upper())):
+        statement = f"SELECT id, uid FROM {table} WHERE {condition} LIMIT ?"
+        if rows := connection.execute(statement, (*values(one), most)).fetchall():
+            return rows
+    return []
 
 
 def _names(text: str) -> str:

@@ -109,8 +109,8 @@ def test_a_run_beside_itself(cli: CommandLine, db: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("show", GOOD, "--diff", "NONE-SUCH"), "there is no run 'NONE-SUCH'"),
-        (("show", "EXECUTION", "--diff", GOOD), "there is no run 'EXECUTION'"),
+        (("show", GOOD, "--diff", "NONE-SUCH"), "and no test 'NONE-SUCH'"),
+        (("show", "EXECUTION", "--diff", GOOD), "execution EXECUTION has 7 runs"),
         (("show", GOOD, "--diff", BAD, "--transcript"), "do not go together"),
     ],
 )

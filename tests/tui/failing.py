@@ -45,7 +45,15 @@ def did(what: str, number: int) -> Transcript:
     return Transcript(messages, (call,), final_output=answer, error=error)
 
 
-def make(store: Store, execution: str, *, version: str = "v1", started_ms: int = 0, **tests: list[str]) -> str:
+def make(
+    store: Store,
+    execution: str,
+    *,
+    version: str = "v1",
+    started_ms: int = 0,
+    suite_key: str = SUITE,
+    **tests: list[str],
+) -> str:
     """An execution with these runs: "" passed; "text" misses a text; "tool" a call; "down" its agent failed; "person"
     waits for one. The n-th run is EXECUTION-00n; gives the execution's id."""
     begun = started_ms or now_ms()
@@ -56,7 +64,7 @@ def make(store: Store, execution: str, *, version: str = "v1", started_ms: int =
             run, specs = f"{execution}-{number:03}", specs_of(version, person=what == "person")
             plans.append(
                 PlannedRun(
-                    run, execution, number, SUITE, "Shop", test, test.title(), agent="demo", prompt=PROMPT,
+                    run, execution, number, suite_key, "Shop", test, test.title(), agent="demo", prompt=PROMPT,
                     criteria=tuple(one.hash for one in specs), specs=tuple(map(spec_to_dict, specs)),
                 )
             )  # fmt: skip

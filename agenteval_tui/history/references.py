@@ -1,0 +1,282 @@
+"""What people name on a command line: a run, an execution or a test, and what a verb takes from that.
+
+A reference is the id of a run or an execution, a part of it, a test's id (`FILE::ID` where several suites have it),
+`last`, or nothing. A full id always means what it says; then comes the test of that id; then the beginning of an id.
+"""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, Literal
+
+from agenteval_tui.history import queries
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.text.problems import AgentevalError, AmbiguousError
+from agenteval_tui.text.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from agenteval_tui.history.rows import ExecutionRow, RunRow
+    from agenteval_tui.history.store import Store
+
+LAST = "last"
+_LISTED = 10  # candidates of an ambiguous reference
+_FAILED = "status IN ('failed', 'error')"
+_WITH_OUTCOME = "status IN ('passed', 'failed', 'error', 'needs_review', 'skipped')"
+
+Kind = Literal["execution", "run", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a reference names: `row` is its row in the table of that kind."""
+
+    kind: Kind
+    row: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """Finds what references mean in a history. Every method raises `AgentevalError`: nothing has that name, or
+    `AmbiguousError` with the candidates where several have it."""
+
+    store: Store
+
+    def execution(self, reference: str = "") -> ExecutionRow:
+        """An execution; the one that a run belongs to; the newest one of a test; `last` or nothing: the newest."""
+        if reference in ("", LAST):
+            return self._execution(self._last())
+        named = self._named(reference, "execution")
+        if named.kind == "execution":
+            return self._execution(named.row)
+        column = "id" if named.kind == "run" else "test"
+        found = self._one(f"SELECT max(execution) FROM runs WHERE {column} = ?", named.row)
+        if found is None:
+            raise _never_ran(named.name)
+        return self._execution(found)
+
+    def run(self, reference: str = "", *, failure: bool = False) -> RunRow:
+        """A run; the newest one of a test; `last`: the newest run of the newest execution.
+
+        Of an execution its only run. `failure`: what is asked for is a failure. Then nothing means the newest run that
+        failed or ended in an error, and an execution (`last` too) means its newest failure, if it has one.
+        """
+        if not reference and failure:
+            return self._newest_failure()
+        if reference in ("", LAST):
+            return self._of_execution(self._last(), failure=failure, any_run=True)
+        named = self._named(reference, "run")
+        if named.kind == "run":
+            return self._run(named.row)
+        if named.kind == "execution":
+            return self._of_execution(named.row, failure=failure, any_run=failure)
+        return self._run(self._newest_of_test(named))
+
+    def either(self, reference: str = "") -> ExecutionRow | RunRow:
+        """An execution or a run; the newest run of a test; `last` or nothing: the newest execution."""
+        if reference in ("", LAST):
+            return self._execution(self._last())
+        named = self._named(reference, "execution")
+        if named.kind == "execution":
+            return self._execution(named.row)
+        return self._run(named.row if named.kind == "run" else self._newest_of_test(named))
+
+    def address(self, text: str, *, failure: bool = False) -> tuple[RunRow, str]:
+        """The run of RUN or RUN/CRITERION, and what stands for the criterion ("" without one).
+
+        The run may be named in every way that `run` knows. A test's id may hold slashes itself.
+        """
+        if not text or text == LAST:
+            return self.run(text, failure=failure), ""
+        refused: list[AgentevalError] = []
+        for head, tail in _splits(text):
+            try:
+                return self.run(head, failure=failure), tail
+            except AmbiguousError:
+                raise
+            except AgentevalError as error:
+                refused.append(error)
+        raise refused[0 if "::" in text or len(refused) == 1 else 1]
+
+    def test(self, reference: str) -> tuple[str, str] | None:
+        """(suite's key, id) of the test that a reference names; None: it names no test, or it is a full id."""
+        if reference in ("", LAST) or self.store.read(lambda c: _exact(c, reference)) is not None:
+            return None
+        named = self.store.read(lambda c: _test(c, reference))
+        if named is None:
+            return None
+        key, test_id = self.store.read(
+            lambda c: c.execute(
+                "SELECT s.key, t.test_id FROM tests t JOIN suites s ON s.id = t.suite WHERE t.id = ?", (named.row,)
+            ).fetchone()
+        )
+        return str(key), str(test_id)
+
+    def _named(self, reference: str, first: Kind) -> _Named:
+        return self.store.read(lambda connection: _lookup(connection, reference.strip(), first))
+
+    def _one(self, statement: str, *values: int) -> int | None:
+        found = self.store.read(lambda connection: connection.execute(statement, values).fetchone())
+        return found[0] if found else None
+
+    def _last(self) -> int:
+        found = self._one("SELECT max(id) FROM executions")
+        if found is None:
+            raise AgentevalError(queries.NOTHING_RAN, mend="run a suite first: agenteval run PATH")
+        return found
+
+    def _newest_failure(self) -> RunRow:
+        self._last()
+        found = self._one(f"SELECT id FROM runs WHERE {_FAILED} AND superseded = 0 ORDER BY id DESC LIMIT 1")
+        if found is None:
+            raise AgentevalError(
+                "no stored run failed or ended in an error", mend="`agenteval history --runs` lists them all"
+            )
+        return self._run(found)
+
+    def _of_execution(self, execution: int, *, failure: bool, any_run: bool) -> RunRow:
+        failed = f"SELECT id FROM runs WHERE execution = ? AND {_FAILED} ORDER BY id DESC LIMIT 1"
+        if failure and (found := self._one(failed, execution)) is not None:
+            return self._run(found)
+        name = self._execution(execution).id
+        if not any_run:
+            listed = self.store.runs_of_execution(name)
+            if len(listed) > 1:
+                raise AmbiguousError(
+                    f"execution {name} has {len(listed)} runs", mend=_candidates([_of_run(row) for row in listed])
+                )
+        newest = f"SELECT id FROM runs WHERE execution = ? ORDER BY {_WITH_OUTCOME} DESC, id DESC LIMIT 1"
+        found = self._one(newest, execution)
+        if found is None:
+            raise AgentevalError(f"execution {name} has no run", mend="`agenteval history` lists the others")
+        return self._run(found)
+
+    def _newest_of_test(self, named: _Named) -> int:
+        found = self._one(
+            f"SELECT id FROM runs WHERE test = ? ORDER BY {_WITH_OUTCOME} DESC, superseded, id DESC LIMIT 1", named.row
+        )
+        if found is None:
+            raise _never_ran(named.name)
+        return found
+
+    def _execution(self, row: int) -> ExecutionRow:
+        return self.store.execution_rows([row])[0]
+
+    def _run(self, row: int) -> RunRow:
+        return self.store.run_rows([row])[0]
+
+
+def _lookup(connection: Connection, reference: str, first: Kind) -> _Named:
+    exact = _exact(connection, reference)
+    if exact is not None:
+        return exact
+    test = _test(connection, reference)
+    executions = queries.begin_with(connection, "executions", reference, _LISTED + 1)
+    runs = queries.begin_with(connection, "runs", reference, _LISTED + 1)
+    if test is not None:
+        if executions or runs:
+            names = [f"test {test.name}", *_kinds(executions, runs)]
+            raise AmbiguousError(f"{reference!r} names a test and begins an id", mend=_candidates(names))
+        return test
+    ends = queries.end_with(connection, "runs", reference, _LISTED + 1) if not executions and not runs else []
+    of_kind: dict[Kind, list[tuple[int, str]]] = {"execution": executions, "run": runs or ends}
+    kinds: tuple[Kind, ...] = ("run", "execution") if first == "run" else ("execution", "run")
+    for kind in kinds:
+        if len(of_kind[kind]) == 1:
+            return _Named(kind, *of_kind[kind][0])
+    if executions or runs or ends:
+        raise AmbiguousError(
+            f"{reference!r} fits more than one {'execution' if executions else 'run'}",
+            mend=_candidates(_kinds(executions, runs or ends)),
+        )
+    raise AgentevalError(
+        f"there is no run, no execution and no test {reference!r} in the history", mend=_hint(connection, reference)
+    )
+
+
+def _hint(connection: Connection, reference: str) -> str:
+    names = [row[0] for row in connection.execute("SELECT DISTINCT test_id FROM tests LIMIT 20000").fetchall()]
+    near = get_close_matches(reference.rpartition("::")[2], names, n=1)
+    if near:
+        return f"did you mean {near[0]}?"
+    if len(reference) < queries.SHORTEST_REF:
+        return f"of an id give at least {queries.SHORTEST_REF} characters"
+    return "`agenteval history` and `agenteval history --runs` list them"
+
+
+def _exact(connection: Connection, reference: str) -> _Named | None:
+    kinds: tuple[tuple[Kind, str], ...] = (("execution", "executions"), ("run", "runs"))
+    for kind, table in kinds:
+        found = connection.execute(f"SELECT id, uid FROM {table} WHERE uid = ?", (clean(reference),)).fetchone()
+        if found is not None:
+            return _Named(kind, found[0], found[1])
+    return None
+
+
+def _test(connection: Connection, reference: str) -> _Named | None:
+    """The test with this id, whatever its case; FILE::ID: the one in this file. Raises `AmbiguousError`."""
+    found = _tests_called(connection, reference)
+    file, colons, name = reference.rpartition("::")
+    if not found and colons:
+        found = [one for one in _tests_called(connection, name) if is_file(one[1], file)]
+    if len(found) > 1:
+        # Of two copies of a suite perhaps only one was ever run.
+        found = [
+            one
+            for one in found
+            if connection.execute("SELECT 1 FROM runs WHERE test = ? LIMIT 1", (one[0],)).fetchone()
+        ] or found
+    if len(found) > 1:
+        raise AmbiguousError(
+            f"several suites have a test {reference!r}", mend=_candidates([f"{key}::{name}" for _, key, name in found])
+        )
+    return _Named("test", found[0][0], found[0][2]) if found else None
+
+
+def _tests_called(connection: Connection, test_id: str) -> list[tuple[int, str, str]]:
+    """(row, suite's key, id) of each; where a test has the id letter by letter, only such ones."""
+    rows = connection.execute(
+        "SELECT t.id, s.key, t.test_id FROM tests t JOIN suites s ON s.id = t.suite WHERE lower(t.test_id) = lower(?)"
+        " ORDER BY s.key",
+        (clean(test_id),),
+    ).fetchall()
+    return [row for row in rows if row[2] == test_id] or rows
+
+
+def is_file(key: str, file: str) -> bool:
+    """Whether a suite's key is this file: its path, from here or in full, or the end of its path."""
+    if not file:
+        return False
+    try:
+        full = str(Path(file).expanduser().resolve())
+    except (OSError, RuntimeError, ValueError):
+        full = file
+    return key in (file, full) or key.endswith(f"/{file.removeprefix('./')}")
+
+
+def _splits(text: str) -> list[tuple[str, str]]:
+    """The text as a whole, then cut in two at each slash, from the left."""
+    cuts = [at for at, char in enumerate(text) if char == "/"]
+    return [(text, ""), *((text[:at], text[at + 1 :]) for at in cuts if at)]
+
+
+def _kinds(executions: list[tuple[int, str]], runs: list[tuple[int, str]]) -> list[str]:
+    return [*(f"execution {uid}" for _, uid in executions), *(f"run {uid}" for _, uid in runs)]
+
+
+def _of_run(row: RunRow) -> str:
+    return f"{row.id}  {row.test_id}, {row.status}"
+
+
+def _candidates(names: list[str]) -> str:
+    """A remedy of several lines: each candidate in a line of its own."""
+    more = [f"  and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    return "\n".join(["name one of these:", *(f"  {name}" for name in names[:_LISTED]), *more])
+
+
+def _never_ran(test: str) -> AgentevalError:
+    return AgentevalError(f"test {test} has no stored run", mend="run it first: agenteval run PATH --test ID")
