@@ -15,7 +15,7 @@ from agenteval_tui.grading.placeholders import is_blank
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.discover import discover
-from agenteval_tui.suites.load import LoadedSuite, load_suite
+from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
 from agenteval_tui.suites.source import source_of
 from agenteval_tui.suites.templates import template_problems
 from agenteval_tui.suites.yaml_edit import content_end
@@ -48,6 +48,17 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
         loaded.append(one)
         problems.extend(check_suite(one, agents))
     return loaded, problems
+
+
+def check_text(data: bytes, path: Path) -> tuple[LoadedSuite, list[Problem]]:
+    """A suite from bytes, as if they stood in `path` (which need not exist), and all that is wrong with it
+    (not with the user's agents.yaml).
+
+    Raises `AgentevalError` when they are not UTF-8.
+    """
+    agents, _ = _user_agents()
+    loaded = load_bytes(data, path)
+    return loaded, check_suite(loaded, agents)
 
 
 def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> list[Problem]:

@@ -27,7 +27,7 @@ _TITLES: dict[str, tuple[str, Style]] = {
 
 
 @click.command("audit")
-@click.argument("paths", nargs=-1, required=True, metavar="SUITE...", type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[SUITE]...", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON document.")
 @click.option("--strict", is_flag=True, help="Exit code 1 when something is found.")
 @click.option(
@@ -40,16 +40,18 @@ _TITLES: dict[str, tuple[str, Style]] = {
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, strict: bool, runs: int) -> int:
-    """Try whether the criteria of SUITE would notice a wrong answer.
+    """Try whether the criteria of SUITE (files or folders; without one the suites of the current folder) would notice a
+    wrong answer.
 
     The stored runs of each test are changed on purpose (a call dropped, an argument swapped, the answer emptied,
     refused, cut off) and graded. No agent is called. Criteria that ask a judge are left out.
     """
     from agenteval_tui.analysis.audit import audit_suite
+    from agenteval_tui.cli.suites_given import paths_given
     from agenteval_tui.suites.discover import discover
     from agenteval_tui.suites.load import load_suite
 
-    files = discover(paths)
+    files = discover(paths_given(paths))
     if not files:
         raise AgentevalError("no suites found", mend="a suite is a file `*.suite.yaml`, or `suite.yaml`")
     audited: list[tuple[Path, list[TestAudit]]] = []

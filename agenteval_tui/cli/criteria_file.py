@@ -23,15 +23,15 @@ class _Criterion(Criterion):
     name: str = ""
 
 
-def read_criteria(path: Path) -> list[CriterionSpec]:
-    """The criteria of a file, in order. A criterion without a name is called by its position.
+def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
+    """The criteria of a file (of `data`, where it was read already), in order.
 
-    The file holds a criterion, a list of criteria, or an object with `criteria`. Raises `AgentevalError` with the first
-    problem and its place (and how many more there are).
+    A criterion without a name is called by its position. The file holds a criterion, a list of criteria, or an object
+    with `criteria`. Raises `AgentevalError` with the first problem and its place (and how many more there are).
     """
     from agenteval_tui.runs.criteria import specs_of
 
-    text = decode_utf8(read_bytes(path), path)
+    text = decode_utf8(read_bytes(path) if data is None else data, path)
     problems: list[Problem] = []
     places = LineIndex(text)
 

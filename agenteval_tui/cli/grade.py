@@ -14,6 +14,14 @@ from agenteval_tui.cli.explained import print_facts, print_failures
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, plural
 from agenteval_tui.cli.permission import allowed
+from agenteval_tui.cli.standard_input import (
+    LARGEST,
+    NAME,
+    STDIN,
+    only_once,
+    read_standard_input,
+    standard_input_file,
+)
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
 
-_File = click.Path(path_type=Path)
+_File = click.Path(path_type=Path, allow_dash=True)
 
 
 @click.command("grade")
@@ -76,20 +84,22 @@ def command(
         raise click.UsageError("give one of --transcript, --transcripts, --execution and --run")
     if (criteria_file is None) == (not suites):
         raise click.UsageError("give --criteria FILE, or suites, but not both")
+    only_once(criteria_file, transcript_file, lines_file, *suites)
     if save and execution is None:
         raise click.UsageError("--save needs --execution")
     given = dict(_variable(one) for one in variables)
     if transcript_file is not None or lines_file is not None:
         if criteria_file is None:
             raise click.UsageError("a given transcript belongs to no test: name the criteria with --criteria FILE")
-        from agenteval_tui.cli.criteria_file import read_criteria
-
-        specs = read_criteria(criteria_file)
+        specs = _read_criteria(invocation, criteria_file)
         ask = _asking(invocation, {"": specs}, judge, trust)
         if transcript_file is not None:
-            return _grade_one(invocation.out, specs, _read_transcript(transcript_file), given, as_json, ask)
+            return _grade_one(invocation.out, specs, _read_transcript(invocation, transcript_file), given, as_json, ask)
         assert lines_file is not None
-        return _grade_lines(invocation, specs, lines_file, given, as_json, ask)
+        if lines_file != STDIN:
+            return _grade_lines(invocation, specs, lines_file, given, as_json, ask)
+        with standard_input_file(invocation, "transcripts, one a line") as file:
+            return _grade_lines(invocation, specs, file, given, as_json, ask, name=NAME)
     wanted = (judge, trust)
     return _grade_stored(invocation, suites, criteria_file, execution, run_ref, tests, given, save, as_json, wanted)
 
@@ -148,16 +158,27 @@ def _variable(given: str) -> tuple[str, str]:
 # Given transcripts
 
 
-def _read_transcript(path: Path) -> Transcript:
+def _read_criteria(invocation: Invocation, path: Path) -> list[CriterionSpec]:
+    from agenteval_tui.cli.criteria_file import read_criteria
+
+    if path == STDIN:
+        return read_criteria(Path(NAME), read_standard_input(invocation, "criteria"))
+    return read_criteria(path)
+
+
+def _read_transcript(invocation: Invocation, path: Path) -> Transcript:
     import json
 
     from agenteval_tui.exchange.given_transcript import read_given
     from agenteval_tui.suites.load import decode_utf8
 
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
+    if path == STDIN:
+        data, path = read_standard_input(invocation, "a transcript", LARGEST), Path(NAME)
+    else:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise AgentevalError(f"this file can't be read: {error.strerror}", where=str(path)) from None
     text = decode_utf8(data, path)
     try:
         value = json.loads(text)
@@ -209,11 +230,12 @@ def _grade_lines(
     variables: Mapping[str, Any],
     as_json: bool,
     ask: Ask | None,
+    name: str = "",
 ) -> int:
     from agenteval_tui.grading.grade import grade
 
     counts: Counter[str] = Counter()
-    for number, transcript in _transcripts(path):
+    for number, transcript in _transcripts(path, name or str(path)):
         verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
         counts[str(verdict.outcome)] += 1
         if as_json:
@@ -223,13 +245,13 @@ def _grade_lines(
         invocation.out.line((SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")), f" line {number}: {outcome}")
         print_failures(invocation.out, verdict.results, 2)
     if not counts:
-        raise AgentevalError("there are no transcripts in this file", where=str(path))
+        raise AgentevalError("there are no transcripts in this file", where=name or str(path))
     if not as_json:
         _print_counts(invocation.out, counts)
     return exit_code(counts)
 
 
-def _transcripts(path: Path) -> Iterator[tuple[int, Transcript]]:
+def _transcripts(path: Path, name: str) -> Iterator[tuple[int, Transcript]]:
     """The transcripts of a JSON Lines file with their lines. Raises `AgentevalError` for a line that is none."""
     import json
 
@@ -240,7 +262,7 @@ def _transcripts(path: Path) -> Iterator[tuple[int, Transcript]]:
             for number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
-                where = f"{path}:{number}"
+                where = f"{name}:{number}"
                 try:
                     yield number, read_given(json.loads(line.decode("utf-8-sig")))
                 except (ValueError, RecursionError) as error:
@@ -276,18 +298,18 @@ def _grade_stored(
 
     with invocation.store() as store:
         if criteria_file is not None:
-            from agenteval_tui.cli.criteria_file import read_criteria
-
-            rules = Rules(tuple(read_criteria(criteria_file)), None, variables)
+            rules = Rules(tuple(_read_criteria(invocation, criteria_file)), None, variables)
             find: Callable[[Any], Rules | None] = lambda row: rules  # noqa: E731
         else:
             from agenteval_tui.cli.run import load_for_run
 
             by_test = rules_of_suites(load_for_run(invocation, suites, ()))
             find = _with_variables(by_test, variables)
-        row = store.execution(execution if execution is not None else store.run(run_ref or "").execution_id)
+        references = invocation.references(store)
+        one_run = references.run(run_ref) if run_ref is not None else None
+        row = references.execution(one_run.execution_id if one_run is not None else execution or "")
         wanted = {test.casefold() for test in tests}
-        every = [store.run(run_ref)] if run_ref is not None else store.runs_of_execution(row.id)
+        every = [one_run] if one_run is not None else store.runs_of_execution(row.id)
         rows = [one for one in every if not wanted or one.test_id.casefold() in wanted]
         done: list[Regraded] = []
         pairs = []

@@ -9,6 +9,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, plural
+from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--format", "format_name", metavar="NAME", help="The files' format; without it their content tells.")
 @click.option(
     "--to",
@@ -35,7 +36,7 @@ def command(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Import FILES, or the files in a folder, of other tools.
+    """Import FILES, or the files in a folder, of other tools; `-` is standard input.
 
     Runs: Inspect logs (.eval, .json), promptfoo results, tau-bench, tau2-bench, LangSmith runs, OpenTelemetry GenAI
     spans (OTLP JSON), messages of OpenAI, Anthropic, LangChain, pydantic-ai. Tests (with --to): promptfoo
@@ -44,6 +45,25 @@ def command(
     Each file becomes one execution; another tool's verdict is kept as a criterion result. The same file a second time
     adds nothing. What can't be read is left out, counted, and the reason said.
     """
+    only_once(*files)
+    if STDIN in files:
+        with standard_input_file(invocation, "a recording") as read:
+            files = tuple(read if one == STDIN else one for one in files)
+            try:
+                return _import(invocation, files, format_name, to, dry_run, as_json)
+            except AgentevalError as error:
+                raise _renamed(error, read) from None
+    return _import(invocation, files, format_name, to, dry_run, as_json)
+
+
+def _import(
+    invocation: Invocation,
+    files: tuple[Path, ...],
+    format_name: str | None,
+    to: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
     paths, passed_over = _files(files)
     alone = len(paths) == 1 and not files[0].is_dir()
     if to is not None:
@@ -65,7 +85,7 @@ def command(
                 if not as_json and not found:
                     invocation.err.line(("agenteval: ", "bad"), error.sentence)
                 elif not as_json:
-                    invocation.out.line((f"{path}: not imported: ", "dim"), error.what)
+                    invocation.out.line((f"{_name(path)}: not imported: ", "dim"), error.what)
     if as_json:
         invocation.out.json(done)
         for line in passed_over:
@@ -102,7 +122,7 @@ def _stopped(invocation: Invocation, path: Path, done: list[dict[str, Any]], lef
     """Ctrl+C: what is in the history now, and how to go on."""
     kept = [one for one in done if one["execution"] and not one["already"]]
     err = invocation.err
-    err.line(("agenteval: ", "bad"), f"stopped while reading {path}: nothing of this file was added")
+    err.line(("agenteval: ", "bad"), f"stopped while reading {_name(path)}: nothing of this file was added")
     if kept:
         runs = sum(one["added"] for one in kept)
         err.line(f"kept: {plural(len(kept), 'file')} with {plural(runs, 'run')}")
@@ -121,11 +141,23 @@ def _one(
 
     try:
         report = import_file(path, store, format=format_name, dry_run=dry_run, on_progress=progress)
+    except AgentevalError as error:
+        raise _renamed(error, path) from None
     finally:
         invocation.err.status("")
     if not as_json:
         _print(invocation.out, path, report, dry_run)
     return _data(path, report, None, dry_run)
+
+
+def _name(path: Path) -> str:
+    return NAME if path.name == NAME else str(path)
+
+
+def _renamed(error: AgentevalError, path: Path) -> AgentevalError:
+    """The error with standard input called by its name, and not by that of the file that holds it for a moment."""
+    error.where = error.where.replace(str(path), _name(path))
+    return error
 
 
 def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path, dry_run: bool) -> int:
@@ -143,13 +175,13 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
         text = suite_text(found, source=path.name)
     out = invocation.err if str(to) == "-" else invocation.out
     if dry_run:
-        out.line(f"{path}: {known.name}, {plural(len(found.tests), 'test')}; nothing was written")
+        out.line(f"{_name(path)}: {known.name}, {plural(len(found.tests), 'test')}; nothing was written")
     elif str(to) == "-":
         for line in text.rstrip("\n").split("\n"):
             invocation.out.line(line)
     else:
         write_pieces(to, [text])
-        out.line(f"{path}: {known.name}, {plural(len(found.tests), 'test')} written to {to}")
+        out.line(f"{_name(path)}: {known.name}, {plural(len(found.tests), 'test')} written to {to}")
     for one in found.skipped:
         out.line(("  skipped ", "warn"), one)
     for note in found.notes:
@@ -160,17 +192,17 @@ def _tests(invocation: Invocation, path: Path, format_name: str | None, to: Path
 def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
     if report.already:
         out.line(
-            f"{path}: imported before as execution {report.execution_id} with {plural(report.read, 'run')}; ",
+            f"{_name(path)}: imported before as execution {report.execution_id} with {plural(report.read, 'run')}; ",
             "nothing was added",
         )
         return
     if dry_run:
         skipped = sum(count for _, count in report.skipped)
         would = plural(report.read - skipped, "run")
-        out.line(f"{path}: {report.format}, {plural(report.read, 'run')} read; {would} would be added")
+        out.line(f"{_name(path)}: {report.format}, {plural(report.read, 'run')} read; {would} would be added")
     else:
         out.line(
-            f"{path}: {report.format}, {plural(report.read, 'run')} read, {report.added:,} added",
+            f"{_name(path)}: {report.format}, {plural(report.read, 'run')} read, {report.added:,} added",
             f" as execution {report.execution_id}",
         )
     for one in report.left_out():
@@ -185,7 +217,7 @@ def _print(out: Output, path: Path, report: Any, dry_run: bool) -> None:
 
 def _data(path: Path, report: Any, error: str | None, dry_run: bool) -> dict[str, Any]:
     return {
-        "file": str(path),
+        "file": _name(path),
         "format": report.format if report else "",
         "execution": report.execution_id if report else "",
         "read": report.read if report else 0,

@@ -33,6 +33,17 @@ def permitted_plan(invocation: Invocation, plan: Plan) -> Plan:
         return replace(plan, permission=check_trust(plan))
 
 
+def permitted_text(plan: Plan) -> Plan:
+    """The plan of a suite on standard input, with its permission: no folder's trust speaks for what stands in no
+    folder, and nobody can be asked. Raises `NotTrustedError`."""
+    from agenteval_tui.runs.trusting import NotTrustedError, check_trust
+
+    try:
+        return replace(plan, permission=check_trust(plan, foreign=True))
+    except NotTrustedError as refused:
+        raise NotTrustedError(refused.needs, "a suite on standard input is in no folder that you trust") from None
+
+
 def allowed(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:
     """What `check(False)` gives, or `check(True)` where somebody at the terminal says so.
 

@@ -13,6 +13,8 @@ from agenteval_tui.cli.exits import INTERRUPTED as INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.reports import Reports, report_options
 from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
+from agenteval_tui.cli.standard_input import STDIN
+from agenteval_tui.cli.suites_given import paths_given, suites_given
 from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class _Run(click.Command):
 
 
 @click.command("run", cls=_Run)
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only this test, as ID or FILE::ID; may come often.")
 @click.option("--tag", "tags", multiple=True, metavar="T", help="Only tests with this tag; with several: with all.")
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
@@ -65,7 +67,10 @@ class _Run(click.Command):
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, resume: str | None, **given: Any) -> int:
-    """Run the suites at PATHS (files or folders) and grade what the agents do.
+    """Run the suites at PATH (files or folders) and grade what the agents do; without PATH those of the current folder.
+
+    `-` is a suite on standard input. Its relative paths are meant from the current folder. What it would start needs
+    --trust, whatever folder you trust; it can't be detached, and `resume` takes up only what needs no file of it.
 
     Every run is in the history as soon as it has ended. Ctrl-C cancels what is running, and keeps what ended; a
     terminal that is lost leaves it running (`agenteval attach`). In a pipe everything happens in this process.
@@ -75,9 +80,10 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], trust: bool, res
     limits.check(reports)
     if resume is not None:
         return _resume(invocation, resume, paths, limits, reports, trust, given)
-    if not paths:
-        raise click.UsageError("name a suite or a folder, or give --resume ID")
     _check(given, limits, reports)
+    if STDIN in paths and limits.detach:
+        raise AgentevalError("a suite on standard input can't be detached", mend="write it into a file first")
+    paths = paths_given(paths)
     if not given["plan"]:
         reports.check(invocation)
     with invocation.store() as store:
@@ -97,20 +103,20 @@ def _go(
     *,
     only_plan: bool,
 ) -> int:
-    from agenteval_tui.cli.permission import permitted_plan
+    from agenteval_tui.cli.permission import permitted_plan, permitted_text
     from agenteval_tui.cli.run_here import execute_plan, plan_of
 
     plan = plan_of(store, loaded, options)
     if only_plan:
         return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
     limits.baseline.check_baselines(store, [(run.suite_key, run.ref.test) for run in plan.runs])
-    plan = permitted_plan(invocation, plan)
+    plan = permitted_text(plan) if STDIN in paths else permitted_plan(invocation, plan)
     if invocation.out.is_terminal and not reports.on_stdout:
         from agenteval_tui.cli.plan_lines import heading
         from agenteval_tui.runs.preview import preview_plan
 
         invocation.out.line((heading(preview_plan(plan, store)), "dim"))
-    if not runs_apart(invocation, detach=limits.detach):
+    if STDIN in paths or not runs_apart(invocation, detach=limits.detach):
         from agenteval_tui.cli.run_end import report
 
         done = execute_plan(invocation, store, plan, quiet=reports.on_stdout)
@@ -223,10 +229,9 @@ def load_for_run(invocation: Invocation, paths: Sequence[Path], tests: Sequence[
 
     Where tests are named, only what is wrong with those matters.
     """
-    from agenteval_tui.analysis.lint import check_suites
     from agenteval_tui.cli.validate import print_problem
 
-    loaded, problems = check_suites(paths)
+    loaded, problems = suites_given(invocation, paths)
     errors = [one for one in problems if one.severity == "error" and (not tests or _concerns(one, loaded, tests))]
     for problem in errors:
         print_problem(invocation.err, problem)

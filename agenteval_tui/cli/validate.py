@@ -19,7 +19,7 @@ _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 
 
 @click.command("validate")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as one JSON list.")
 @click.option(
     "--facts/--no-facts",
@@ -30,15 +30,16 @@ _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, facts: bool) -> int:
-    """Check the suites at PATHS (files or folders) without running them.
+    """Check the suites at PATH (files or folders; `-`: a suite on standard input) without running them. Without PATH
+    those of the current folder.
 
     All problems come at once, each with file, line and column as the file is on disk, also inside config_uxon.
     Exit code 2 if any is an error. What the recordings say (tools, arguments and texts that were never seen) are
     warnings and infos.
     """
-    from agenteval_tui.analysis.lint import check_suites
+    from agenteval_tui.cli.suites_given import suites_given
 
-    loaded, problems = check_suites(paths)
+    loaded, problems = suites_given(invocation, paths)
     if facts:
         problems = _with_facts(invocation, loaded, problems)
     errors = sum(problem.severity == "error" for problem in problems)

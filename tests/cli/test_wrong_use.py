@@ -197,7 +197,6 @@ def test_a_reader_that_goes_away_costs_no_traceback(program: Program, suite: Pat
 
 
 WRONG: list[tuple[list[str], str]] = [
-    (["run"], "name a suite or a folder"),
     (["run", "SUITE", "--max-cost", "0"], "max-cost"),
     (["run", "SUITE", "--max-cost", "cheap"], "max-cost"),
     (["run", "SUITE", "--max-tokens", "0"], "max-tokens"),
