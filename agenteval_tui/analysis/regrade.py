@@ -136,6 +136,9 @@ def _answers(
 
 
 def _variables(row: RunRow, rules: Rules) -> dict[str, Any]:
+    """Of a dataset's row the recorded values, as in a plan the row comes before the test; else today's of the test."""
+    if row.row:
+        return {**(rules.variables or {}), **row.variables}
     return {**row.variables, **(rules.variables or {})}
 
 
@@ -274,7 +277,7 @@ def _stored(
         agent=row.agent,
         prompt=row.prompt_head,
         tags=row.tags,
-        variables={**row.variables, **(one.rules.variables or {})},
+        variables=_variables(row, one.rules),
         criteria=tuple(spec.hash for spec in one.rules.specs),
         specs=tuple(spec_to_dict(spec) for spec in one.rules.specs),
     )

@@ -221,3 +221,29 @@ def test_an_id_that_is_used_twice_is_an_error(cli: Any, tmp_path: Path) -> None:
     assert "row_id: COLUMN" in done.out + done.err
     (tmp_path / "s.suite.yaml").write_text(SUITE.replace("rows.csv}", "rows.csv, row_id: q}"), "utf-8")
     assert cli("validate", tmp_path / "s.suite.yaml").code == 0
+
+
+def test_a_row_is_graded_again_with_its_own_values(cli: Any, tmp_path: Path) -> None:
+    """The test's variables are what rows without such a column fall back on: here and when a run is graded again."""
+    (tmp_path / "rows.csv").write_text("word\nalpha\nbeta\n", "utf-8")
+    (tmp_path / "echo.suite.yaml").write_text(
+        """\
+name: Echo
+agent: echo
+agents: {echo: {kind: command, command: [cat]}}
+tests:
+  - id: says
+    prompt: "{{word}} {{tone}}"
+    variables: {word: gamma, tone: soft}
+    dataset: {file: rows.csv}
+    criteria:
+      - name: Says its word
+        prototype_class: TextResponse
+        config_uxon: {metrics: [{type: TextMatch, contains_all: ["{{word}}", "{{tone}}"]}]}
+""",
+        "utf-8",
+    )
+    ran = cli("run", tmp_path / "echo.suite.yaml", "--trust")
+    assert ran.code == 0, ran.out + ran.err
+    again = cli("grade", "--execution", "last", tmp_path / "echo.suite.yaml", "--json")
+    assert again.code == 0, again.out + again.err
