@@ -9,8 +9,7 @@ from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.rows import SUMMARY_WINDOW, CriterionSummary, TestSummary
 
 _WINDOW = (
-    "WITH recent AS (SELECT t.id AS test, t.test_id,"
-    " t.ended - (SELECT count(*) FROM runs o WHERE o.test = t.id AND o.superseded) AS ended, r.id AS run FROM tests t"
+    "WITH recent AS (SELECT t.id AS test, t.test_id, t.ended, r.id AS run FROM tests t"
     " JOIN suites s ON s.id = t.suite JOIN runs r ON r.id IN ("
     "   SELECT w.id FROM runs w WHERE w.test = t.id"
     "   AND w.status IN ('passed', 'failed', 'error', 'skipped', 'needs_review') AND w.superseded = 0"
@@ -22,6 +21,11 @@ _RUNS = (
     " iif(r.agent_version = '', r.agent, r.agent_version) || char(31)"
     " || ifnull((SELECT group_concat(c.criterion) FROM criterion_results c WHERE c.run = r.id), '')"
     " FROM recent JOIN runs r ON r.id = recent.run ORDER BY recent.run"
+)
+# Without being told, SQLite counts them in the index of all runs of a test, and looks up each row.
+_SUPERSEDED = (
+    "SELECT t.test_id, count(*) FROM suites s JOIN tests t ON t.suite = s.id"
+    " JOIN runs o INDEXED BY runs_superseded ON o.test = t.id WHERE s.key = ? AND o.superseded GROUP BY t.id"
 )
 # SQLite promises: beside max() the other columns (here the outcome) are those of the row with the maximum,
 # as long as there is no second min() or max().
@@ -41,7 +45,8 @@ def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, 
     criteria: dict[str, dict[str, CriterionSummary]] = {}
     for test, name, n, passed, last, _ in connection.execute(_WINDOW + _CRITERIA, which).fetchall():
         criteria.setdefault(test, {})[name] = CriterionSummary(n, passed, last)
-    return {test: _summary(test, rows, criteria.get(test, {})) for test, rows in runs.items()}
+    older = dict(connection.execute(_SUPERSEDED, which[1:]).fetchall())
+    return {test: _summary(test, rows, criteria.get(test, {}), older.get(test, 0)) for test, rows in runs.items()}
 
 
 def _median(numbers: list[float]) -> float | None:
@@ -52,7 +57,9 @@ def _median(numbers: list[float]) -> float | None:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-def _summary(test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary]) -> TestSummary:
+def _summary(
+    test: str, runs: list[tuple[Any, ...]], criteria: dict[str, CriterionSummary], superseded: int
+) -> TestSummary:
     total, outcomes, started, durations, costs, settings = zip(*runs, strict=True)
     measured = [one for one in durations if one is not None]
     spent = [one for one in costs if one is not None]
@@ -66,6 +73,6 @@ def _summary(test: str, runs: list[tuple[Any, ...]], criteria: dict[str, Criteri
         p50_ms=_median(measured),
         cost=sum(spent) / len(spent) if spent else None,
         criteria=criteria,
-        total=total[0],
+        total=total[0] - superseded,
         settings=settings,
     )
