@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.http_errors import message_in
+from agenteval_tui.agents.http_bodies import error_in, is_error, words_in
 from agenteval_tui.agents.interface import AgentEvent, ReasoningDelta, TextDelta
 from agenteval_tui.agents.reply import (
     CallParts,
@@ -54,8 +54,6 @@ class ChatReply(ModelReply):
             self.text.append(text)
             yield TextDelta(text)
             return
-        if sent.name == "error" and not (isinstance(chunk, Mapping) and chunk.get("error")):
-            raise ServerSaidError(chunk)
         if not isinstance(chunk, Mapping):
             raise NoReplyError(f"a JSON {type(chunk).__name__} where an object is due")
         yield from self._take_chunk(chunk)
@@ -64,7 +62,7 @@ class ChatReply(ModelReply):
         value = decoded_object(text)
         yield from self._take_chunk(value)
         if not isinstance(value.get("choices"), list) or not value["choices"]:
-            raise NoReplyError(f"an object without `choices` ({message_in(text)[:200]})")
+            raise NoReplyError(f"an object without `choices` ({words_in(text)[:200]})")
 
     def rest(self) -> Iterator[AgentEvent]:
         # An answer may be empty when the server says why it ended; Azure leaves out the message of a filtered one.
@@ -73,8 +71,8 @@ class ChatReply(ModelReply):
         return super().rest()
 
     def _take_chunk(self, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
-        if chunk.get("error"):
-            raise ServerSaidError(chunk["error"])
+        if chunk.get("error") or (not chunk.get("choices") and is_error(chunk)):
+            raise ServerSaidError(error_in(chunk))
         if isinstance(chunk.get("model"), str):
             self.model = self.model or chunk["model"]
         self._take_usage(chunk)

@@ -5,49 +5,69 @@ from __future__ import annotations
 import ssl
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import httpx
 
+from agenteval_tui.agents.certificates import tls_context
 from agenteval_tui.agents.gathered import GatheringTransport
+from agenteval_tui.agents.proxies import Proxy, proxy_to
+from agenteval_tui.text.quick_dataclass import dataclass
 
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The way to one server: the client, and the proxy that it goes through (None: directly)."""
+
+    client: httpx.AsyncClient
+    proxy: Proxy | None
 
 
 class Connections:
     """One client for each server, since their settings differ."""
 
     def __init__(self) -> None:
-        self._clients: dict[str, httpx.AsyncClient] = {}
+        self._known: dict[str, Connection] = {}
+        self._tls: ssl.SSLContext | None = None
 
-    def to(self, url: str) -> httpx.AsyncClient:
-        """The connections to the server of this address."""
+    def to(self, url: str) -> Connection:
+        """The connections to the server of this address.
+
+        Raises `AgentevalError` where the environment names a proxy or certificates that can't be used.
+        """
         parts = urlsplit(url)
         place = f"{parts.scheme}://{parts.netloc}"
-        if place not in self._clients:
-            host = parts.hostname or ""
-            here = host in ("localhost", "::1") or host.startswith("127.")
-            # Loading the machine's certificates takes longer than many a run. Plain HTTP on this machine needs none,
-            # and should TLS be wanted all the same, a context without certificates trusts nobody.
-            verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if here and parts.scheme == "http" else True
-            # With a transport of our own httpx would pass over the proxies of the environment.
-            proxied = not here and any(getproxies().get(one) for one in (parts.scheme, "all"))
-            self._clients[place] = httpx.AsyncClient(
-                transport=None if proxied else GatheringTransport(verify=verify, limits=_LIMITS),
-                verify=verify,
-                limits=_LIMITS,
-                trust_env=not here,  # a proxy from the environment is for other machines
+        if place not in self._known:
+            proxy = proxy_to(url)
+            secure = self._context() if parts.scheme == "https" else None
+            secure_proxy = self._context() if proxy is not None and proxy.url.startswith("https:") else None
+            client = httpx.AsyncClient(
+                transport=GatheringTransport(
+                    # Loading the machine's certificates takes longer than many a run. Plain HTTP needs none, and
+                    # should TLS be wanted all the same, a context without certificates trusts nobody.
+                    verify=secure or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+                    limits=_LIMITS,
+                    proxy=None if proxy is None else httpx.Proxy(proxy.url, ssl_context=secure_proxy),
+                ),
+                trust_env=False,  # what counts of the environment was looked up above
                 follow_redirects=False,  # a redirect would carry the key and the prompt to who knows where
                 # A cookie would tie one run to another.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             )
-        return self._clients[place]
+            self._known[place] = Connection(client, proxy)
+        return self._known[place]
 
     async def close(self) -> None:
         """Close them all."""
-        while self._clients:
-            _, client = self._clients.popitem()
-            await client.aclose()
+        while self._known:
+            _, known = self._known.popitem()
+            await known.client.aclose()
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = tls_context()
+        return self._tls
 
 
 def without_credentials(url: str) -> str:

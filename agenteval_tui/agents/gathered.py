@@ -22,8 +22,27 @@ SHORTEST_S = 0.01
 """... but at least so often, and less than this is no wait at all."""
 
 _LONGEST_HEAD = 100_000
+_LONGEST_BEGINNING = 200  # bytes of what is not HTTP that are kept
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding:[^\r\n]*\bchunked[ \t]*\r\n", re.IGNORECASE)
+_REQUEST = re.compile(rb"[A-Z]+ \S+ HTTP/1\.1\r\n")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+
+
+class NoAnswerBytesError(httpcore.RemoteProtocolError):
+    """The connection was closed before a single byte of an answer came. `tunnel`: a proxy was asked for a tunnel."""
+
+    def __init__(self, tunnel: bool) -> None:
+        super().__init__("closed without an answer")
+        self.tunnel = tunnel
+
+
+class NotHttpError(httpcore.RemoteProtocolError):
+    """What came back is not HTTP. `began`: its first bytes; `tunnel`: a proxy was asked for a tunnel."""
+
+    def __init__(self, began: bytes, tunnel: bool) -> None:
+        super().__init__("not HTTP")
+        self.began = began
+        self.tunnel = tunnel
 
 
 class Gatherer:
@@ -39,9 +58,9 @@ class Gatherer:
         self._rest = b""  # of a chunk's frame, cut by the network
         self._left = 0  # bytes of the current chunk that are still to come
 
-    def asked(self) -> None:
-        """A request was sent: what comes next is a new response."""
-        if not self.streaming and self._head is None:
+    def asked(self, *, begins: bool = False) -> None:
+        """A request was sent: what comes next is a new response. `begins`: this was its first part."""
+        if not self.streaming and (begins or self._head is None):
             self._head = bytearray()
 
     def feed(self, data: bytes) -> bytes:
@@ -121,6 +140,8 @@ class _Stream(httpcore.AsyncNetworkStream):
         self._gatherer = Gatherer()
         self._counted = False
         self._read_at = 0.0
+        self._awaited = False  # a response whose first bytes have not come
+        self._tunnel = False  # it is that of a proxy, asked for a tunnel
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 - as httpcore has it
         gatherer = self._gatherer
@@ -135,14 +156,22 @@ class _Stream(httpcore.AsyncNetworkStream):
             self._read_at = asyncio.get_running_loop().time()
             if not data:
                 self._count(False)
+                if self._awaited:
+                    raise NoAnswerBytesError(self._tunnel)
                 return data
+            if self._awaited:
+                self._first(data)
             data = gatherer.feed(data)
             self._count(gatherer.streaming)
             if data:
                 return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        self._gatherer.asked()
+        # What is said to a SOCKS proxy is no request, and its answer is not HTTP.
+        begins = _REQUEST.match(buffer) is not None
+        if begins:
+            self._awaited, self._tunnel = True, buffer.startswith(b"CONNECT ")
+        self._gatherer.asked(begins=begins)
         await self._stream.write(buffer, timeout)
 
     async def aclose(self) -> None:
@@ -154,6 +183,13 @@ class _Stream(httpcore.AsyncNetworkStream):
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
+
+    def _first(self, data: bytes) -> None:
+        """Look at how a response begins. Raises `NotHttpError`; the parser would only say that its line is illegal."""
+        self._awaited = False
+        began = data.lstrip(b"\r\n")
+        if began and not began.startswith(b"HTTP/"[: len(began)]):
+            raise NotHttpError(data[:_LONGEST_BEGINNING], self._tunnel)
 
     def _count(self, streaming: bool) -> None:
         if streaming != self._counted:

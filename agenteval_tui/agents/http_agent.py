@@ -29,7 +29,7 @@ from agenteval_tui.agents.interface import (
 )
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.redaction import EventRedactor
-from agenteval_tui.agents.server_access import NoKeyError, Secrets, key_of, wire_to
+from agenteval_tui.agents.server_access import NoWayError, Secrets, key_of, wire_to
 from agenteval_tui.agents.sse import SseReader
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError
@@ -62,7 +62,7 @@ class HttpAgent:
         except AgentevalError as error:
             yield Failed(RunError("bad_request", error.what, error.mend))
             return
-        except NoKeyError as missing:
+        except NoWayError as missing:
             yield missing.failed
             return
         redactor = EventRedactor(wire.server.secrets)
@@ -79,7 +79,7 @@ class HttpAgent:
             wire = self._wire(self._options, made)
         except AgentevalError as error:
             return CheckReport(False, error.what, mend=error.mend)
-        except NoKeyError as missing:
+        except NoWayError as missing:
             return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
         return await (self._try(request) if thorough else _knock(wire))
 
@@ -129,14 +129,15 @@ class HttpAgent:
         words = failed.error.message if failed is not None else ""
         there = kind not in ("connection", "timeout")
         steps = [CheckStep("reachable", there, words if not there else "the endpoint answers", took)]
-        key = None if not there else kind != "auth"
-        steps.append(CheckStep("key", key, words if kind == "auth" else "" if key is None else "the request is taken"))
+        refused = kind in ("auth", "permission")
+        key = None if not there or kind == "region" else not refused
+        steps.append(CheckStep("key", key, words if refused else "" if key is None else "the request is taken"))
         model = last.model if isinstance(last, Done) else ""
         steps.append(CheckStep("model", True if model else None, model or "the endpoint does not say"))
         if self._options.stream == "none":
             steps.append(CheckStep("streams", None, "it is not asked to"))
         elif failed is not None:
-            steps.append(CheckStep("streams", None if kind == "auth" or not there else False, words))
+            steps.append(CheckStep("streams", None if refused or key is None else False, words))
         else:
             said = f"{pieces} piece{'' if pieces == 1 else 's'}" + (
                 f"; the first after {first:.0f} ms" if first else ""
@@ -148,7 +149,7 @@ class HttpAgent:
         return CheckReport(True, "the endpoint answers a prompt", took, "", tuple(steps))
 
     def _wire(self, options: HttpOptions, made: MadeRequest, config: Mapping[str, Any] | None = None) -> Wire:
-        """The way to the endpoint; `config` is what the options were read from. Raises `NoKeyError`."""
+        """The way to the endpoint; `config` is what the options were read from. Raises `NoWayError`."""
         name = options.api_key_env or ""
         key = key_of(self._setup, name)
         headers = {header.lower(): text for header, text in made.headers.items()}

@@ -1,28 +1,43 @@
-"""What went wrong with a server, in one sentence with a remedy. Keys never stand in it."""
+"""What went wrong with a server: one sentence with the true cause, and a remedy. Keys never stand in it."""
 
 from __future__ import annotations
 
+import errno
 import json
+import re
+import socket
+import ssl
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from agenteval_tui.agents.http_bodies import codes_in, is_markup, shortened, text_of_page, words_in
 from agenteval_tui.agents.interface import Failed
+from agenteval_tui.agents.proxies import PAGE, Proxy
+from agenteval_tui.text.moments import spoken_seconds
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
-_LONGEST = 400  # characters of a server's own words that are passed on
-_LONGEST_WAIT_S = 3600.0
-_CAUSES = 10  # exceptions behind an exception that are looked at
+if TYPE_CHECKING:
+    import httpx
+
+    from agenteval_tui.agents.gathered import NotHttpError
+
+Cause = TypeVar("Cause", bound=BaseException)
+
+_LONGEST_WAIT_S = 1e9  # what is longer is no time
+_NOTED_WAIT_S = 60.0  # a remedy names waits from here on
+_CAUSES = 20  # exceptions behind an exception that are looked at
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
     """What an error may say of the server: its address, the name of the key's variable, and what it must not say.
 
-    `option` is the agent's option that holds the address; `usual` what that usually looks like.
+    `option` is the agent's option that holds the address; `usual` what that usually looks like. `proxy`: what stands
+    between.
     """
 
     url: str
@@ -30,6 +45,12 @@ class Server:
     secrets: TranscriptRedactor = NOTHING
     option: str = "base_url"
     usual: str = " (it usually ends with /v1)"
+    proxy: Proxy | None = None
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is spoken to with TLS."""
+        return self.url.startswith("https:")
 
     def clean(self, text: str) -> str:
         """`text` without the secrets."""
@@ -44,101 +65,125 @@ class Server:
 
 def from_status(server: Server, status: int, headers: Mapping[str, str], body: str) -> Failed:
     """The failure for a reply whose status is not 200."""
-    said = message_in(server.clean(body))  # before it is shortened: half a key is a secret too
-    words = f": {said}" if said else ""
     if 300 <= status < 400:
         place = headers.get("location", "another place")
         return server.failed(
             "bad_request", f"{server.url} redirects to {place}", f"set `{server.option}` to where it leads"
         )
+    said = words_in(server.clean(body))  # before it is shortened: half a key is a secret too
+    words = f": {said}" if said else ""
+    if status == 407:
+        return _proxy_wants_a_password(server)
+    if status == 400 and not server.secure and _HTTP_TO_TLS.search(body):
+        return _http_to_tls(server, words)
     kind, retry = _kind_of_status(status, body)
-    if kind == "auth":
-        return _refused_key(server, status, words)
+    if kind in _REFUSED:
+        return _refused(server, kind, status, words, page=is_markup(body))
     wait = retry_after_s(headers) if retry else None
-    mend = {
-        "rate_limit": "lower `concurrency`, or wait",
-        "server": "the server's fault: try again, look at its log",
-        "timeout": "try again",
-    }.get(kind, "")
-    if status == 404:
-        mend = f"check `{server.option}`{server.usual}" + (" and `model`" if server.option == "base_url" else "")
-    elif kind == "bad_request":
-        mend = "check the options of the agent"
-        if not retry and status == 429:
-            mend = "check the account's quota"
-    return server.failed(kind, f"{server.url} answered {status}{words}", mend, retry=retry, retry_after_s=wait)
+    through = f" through {server.proxy.named}" if server.proxy is not None and status in (502, 503, 504) else ""
+    mend = _remedy(server, kind, status, wait)
+    if through:
+        mend = f"the server or the proxy failed: {mend}; {PAGE}"
+    return server.failed(kind, f"{server.url} answered {status}{through}{words}", mend, retry=retry, retry_after_s=wait)
 
 
 def from_reply(server: Server, error: Any) -> Failed:
     """The failure for an error object that came in a reply with status 200, also in the midst of a stream."""
-    body = json.dumps({"error": error}, ensure_ascii=False, default=str)
-    said = message_in(server.clean(body)) or "no reason given"
+    body = json.dumps(error if _is_whole(error) else {"error": error}, ensure_ascii=False, default=str)
+    said = words_in(server.clean(body)) or "no reason given"
     status = _status_in(error)
     kind, retry = _kind_of_status(status, body)
-    if kind == "auth":
-        return _refused_key(server, status, f": {said}")
-    return server.failed(kind, f"{server.url} answered with an error: {said}", retry=retry)
+    if kind in _REFUSED:
+        return _refused(server, kind, status, f": {said}")
+    mend = _remedy(server, kind, status, None)
+    return server.failed(kind, f"{server.url} answered with an error: {said}", mend, retry=retry)
 
 
 def from_exception(server: Server, error: Exception) -> Failed:
     """The failure for an exception of httpx."""
-    import ssl
-
     import httpx
 
-    said = str(error) or type(error).__name__
+    from agenteval_tui.agents.gathered import NoAnswerBytesError, NotHttpError
+
+    said = " ".join((str(error) or type(error).__name__).split())
+    strange = _behind(error, NotHttpError)
+    if strange is not None:
+        return _not_http(server, strange)
+    certificate = _behind(error, ssl.SSLCertVerificationError)
+    if certificate is not None:
+        return _not_trusted(server, certificate)
+    tls = _behind(error, ssl.SSLError)
+    if tls is not None and (isinstance(error, httpx.ConnectError) or tls.reason in _WANTS_CERTIFICATE):
+        return _broken_tls(server, tls)
+    if isinstance(error, httpx.ProxyError):
+        return _proxy_refused(server, error)
     if isinstance(error, httpx.ConnectTimeout):
+        if server.proxy is not None:
+            return _dead_proxy(server, "it does not answer", kind="timeout")
         return server.failed(
             "timeout",
             f"no connection to {server.url} in time",
-            "is the server there? raise `timeouts.connect`",
+            f"check `{server.option}`, and whether a firewall or a proxy stands between; or raise `timeouts.connect`",
             retry=True,
         )
     if isinstance(error, httpx.TimeoutException):
-        return server.failed("timeout", f"{server.url} did not take the request in time", retry=True)
+        return server.failed(
+            "timeout", f"{server.url} did not take the request in time", "raise `timeouts.silence`", retry=True
+        )
     if isinstance(error, httpx.ConnectError):
-        if _is_from(error, ssl.SSLCertVerificationError):
-            return server.failed(
-                "connection", f"the certificate of {server.url} is not trusted: {said}", "mend the certificate"
-            )
+        why = _why_no_connection(error) or said
+        if server.proxy is not None:
+            return _dead_proxy(server, why)
         return server.failed(
             "connection",
-            f"no connection to {server.url}: {_plain(said)}",
+            f"no connection to {server.url}: {why}",
             f"is the server running? check `{server.option}`",
             retry=True,
         )
-    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
+    silent = _behind(error, NoAnswerBytesError)
+    if silent is not None and silent.tunnel and server.proxy is not None:
+        return _dead_proxy(server, "it closed the connection without an answer")
+    if silent is not None:
+        through = f" through {server.proxy.named}" if server.proxy is not None else ""
+        more = "" if server.secure else ", and use https:// if the port speaks TLS"
         return server.failed(
-            "connection", f"{server.url} closed the connection in the midst of the answer", "try again", retry=True
+            "connection",
+            f"{server.url} closed the connection without an answer{through}",
+            f"try again; if it stays so, check the port in `{server.option}`{more}",
+            retry=True,
         )
+    if isinstance(error, httpx.RemoteProtocolError) and _is_broken(error):
+        return server.failed(
+            "protocol",
+            f"{server.url} answered in broken HTTP: {shortened(said, 200)}",
+            "mend the server, or the proxy between; its headers or its body contradict HTTP",
+        )
+    if isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError | httpx.CloseError):
+        return broken_off(server)
     if isinstance(error, httpx.DecodingError):
-        return server.failed("protocol", f"the answer of {server.url} can't be decompressed: {said}")
+        return undecodable(server, f"it does not decompress ({said})")
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return server.failed("bad_request", f"{server.url} is no address: {said}", f"check `{server.option}`")
     return server.failed("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
 
 
-def _is_from(error: BaseException, kind: type[BaseException]) -> bool:
-    """Whether an exception of this kind is among those that led to `error`."""
-    cause: BaseException | None = error
-    for _ in range(_CAUSES):
-        if cause is None or isinstance(cause, kind):
-            return cause is not None
-        cause = cause.__cause__ or cause.__context__
-    return False
+def broken_off(server: Server) -> Failed:
+    """The failure for a stream that ended before its answer did."""
+    return server.failed(
+        "connection",
+        f"{server.url} closed the connection in the midst of the answer",
+        "try again; if it stays so, look at the server's log and at what stands between (proxies, time limits)",
+        retry=True,
+    )
 
 
-def message_in(body: str) -> str:
-    """The server's own words in an error body: the message in it, else the text itself, shortened."""
-    if body.startswith("data:"):  # an error as the only event of a stream, with a status of its own
-        body = body.partition("\n")[0].removeprefix("data:").strip()
-    try:
-        value: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        return _shortened(body)
-    for _ in range(4):
-        if not isinstance(value, Mapping):
-            break
-        value = next((value[key] for key in ("error", "message", "detail", "msg") if value.get(key)), "")
-    return _shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+def undecodable(server: Server, why: str) -> Failed:
+    """The failure for an answer whose compression can't be undone. None was asked for."""
+    return server.failed(
+        "protocol",
+        f"the answer of {server.url} can't be read: {why}",
+        "switch compression off at the server or the proxy between: no compression was asked for",
+    )
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -158,10 +203,269 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return min(seconds, _LONGEST_WAIT_S)
 
 
+def _behind(error: BaseException, kind: type[Cause]) -> Cause | None:
+    """The exception of this kind among those that led to `error`."""
+    seen: list[BaseException] = []
+    left: list[BaseException] = [error]
+    while left and len(seen) < _CAUSES:
+        one = left.pop()
+        if isinstance(one, kind):
+            return one
+        if one in seen:
+            continue
+        seen.append(one)
+        if isinstance(one, BaseExceptionGroup):
+            left.extend(one.exceptions)
+        left.extend(cause for cause in (one.__context__, one.__cause__) if cause is not None)
+    return None
+
+
+# The connection and what it is made of.
+
+
+def _why_no_connection(error: Exception) -> str:
+    lookup = _behind(error, socket.gaierror)
+    if lookup is not None:
+        unsure = lookup.errno == socket.EAI_AGAIN
+        return "the host's name can't be looked up" if unsure else "there is no such host"
+    if _behind(error, ConnectionRefusedError) is not None:
+        return "nobody listens there"
+    numbers = {one.errno for one in [_behind(error, OSError)] if one is not None}
+    if numbers & {errno.ENETUNREACH, errno.EHOSTUNREACH}:
+        return "no network leads there"
+    if _behind(error, ConnectionError) is not None:
+        return "the connection was closed at once"
+    return ""
+
+
+def _dead_proxy(server: Server, why: str, kind: str = "connection") -> Failed:
+    proxy = server.proxy
+    assert proxy is not None
+    return server.failed(
+        kind,
+        f"no connection to {proxy.named}: {why}",
+        f"check {proxy.variable}, or name the server's host in NO_PROXY; {PAGE}",
+        retry=True,
+    )
+
+
+def _proxy_wants_a_password(server: Server) -> Failed:
+    if server.proxy is None:
+        return server.failed(
+            "connection",
+            f"{server.url} answered 407: it is a proxy, and wants a name and a password",
+            f"check `{server.option}`; {PAGE}",
+        )
+    return server.failed(
+        "connection",
+        f"{server.proxy.named} wants a name and a password (407)",
+        f"write them into {server.proxy.variable}, like http://name:password@proxy.example:3128; {PAGE}",
+    )
+
+
+def _proxy_refused(server: Server, error: httpx.ProxyError) -> Failed:
+    """The proxy answered, and did not lead to the server."""
+    said = " ".join(str(error).split())
+    if server.proxy is None:
+        return server.failed("connection", f"a proxy does not lead to {server.url}: {said}", PAGE)
+    found = _STATUS_LINE.match(str(error))
+    status = int(found[1]) if found is not None else 0
+    if status == 407:
+        return _proxy_wants_a_password(server)
+    return server.failed(
+        "connection",
+        f"{server.proxy.named} does not lead to {server.url}: {shortened(said, 200) or 'no reason given'}",
+        f"check that it may reach that host, or name the host in NO_PROXY; {PAGE}",
+        retry=status == 0 or status >= 500,
+    )
+
+
+def _not_http(server: Server, error: NotHttpError) -> Failed:
+    what = next((words for sign, words in _PROTOCOLS if sign.match(error.began)), "something that is not HTTP")
+    if server.proxy is not None and (error.tunnel or not server.secure):
+        said = f"{server.proxy.named} does not speak HTTP: it sent {what}"
+        return server.failed("connection", said, f"check the port in {server.proxy.variable}; {PAGE}")
+    if what == _TLS:
+        return _http_to_tls(server, "")
+    return server.failed(
+        "connection",
+        f"{server.url} does not speak HTTP: the port sent {what}",
+        f"check the port in `{server.option}`",
+    )
+
+
+def _http_to_tls(server: Server, words: str) -> Failed:
+    return server.failed(
+        "connection",
+        f"{server.url} expects TLS on this port, and was asked in plain HTTP{words}",
+        f"write https:// in `{server.option}`",
+    )
+
+
+def _broken_tls(server: Server, error: ssl.SSLError) -> Failed:
+    closed = isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+    reason = "the connection was closed" if closed else (error.reason or "").replace("_", " ").lower()
+    if error.reason in _NO_TLS:
+        return server.failed(
+            "connection",
+            f"{server.url} does not speak TLS on this port",
+            f"check the port in `{server.option}`; write http:// if the server speaks plain HTTP",
+        )
+    wants = error.reason in _WANTS_CERTIFICATE
+    mend = "check which versions of TLS and which host names the server takes"
+    if wants:
+        mend = "the server wants a certificate of the client, which agenteval does not send"
+    why = f": {reason}" if reason else ""
+    if closed:
+        mend = f"try again; check the port in `{server.option}`"
+    said = f"the TLS handshake with {server.url} failed{why}"
+    return server.failed("connection", said, f"{mend}; {PAGE}", retry=closed)
+
+
+def _not_trusted(server: Server, error: ssl.SSLCertVerificationError) -> Failed:
+    from agenteval_tui.agents.certificates import named_source
+
+    said = f"the certificate of {server.url} "
+    code = error.verify_code
+    variable, place = named_source()
+    if code in (_EXPIRED, _NOT_YET):
+        said += "has expired" if code == _EXPIRED else "is not valid yet"
+        return server.failed("connection", said, f"renew it at the server, or set this machine's clock; {PAGE}")
+    if code in _OTHER_HOST:
+        said += "was made for another host"
+        return server.failed(
+            "connection", said, f"write the host that it was made for into `{server.option}`, or renew it; {PAGE}"
+        )
+    if code == _SELF_SIGNED:
+        said += "is self-signed, and not trusted here"
+    elif code in _UNKNOWN_AUTHORITY:
+        said += "was signed by an authority that is not trusted here"
+    else:
+        said += f"is not trusted: {error.verify_message}"
+    what = "it" if code == _SELF_SIGNED else "the authority's certificate"
+    if variable:
+        return server.failed("connection", said, f"add {what} to what {variable} names ({place[:200]}); {PAGE}")
+    return server.failed("connection", said, f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}")
+
+
+_EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18  # OpenSSL's X509_V_ERR_...
+_UNKNOWN_AUTHORITY = (2, 19, 20, 21)
+_OTHER_HOST = (62, 64)
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG",
+           "UNEXPECTED_MESSAGE", "BAD_RECORD_TYPE", "NO_PROTOCOLS_AVAILABLE", "UNEXPECTED_RECORD")  # fmt: skip
+_WANTS_CERTIFICATE = ("TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE")
+_STATUS_LINE = re.compile(r"\s*(\d{3})\b")
+_TLS = "TLS"
+_PROTOCOLS: Iterable[tuple[re.Pattern[bytes], str]] = tuple(
+    (re.compile(sign, re.DOTALL | re.IGNORECASE), words)
+    for sign, words in (
+        (rb"[\x14-\x17]\x03[\x00-\x04]", _TLS),
+        (rb"SSH-", "the greeting of an SSH server"),
+        (rb"220[ -][^\r\n]*FTP", "the greeting of an FTP server"),
+        (rb"[245]\d\d[ -]", "the greeting of a mail server (SMTP)"),
+        (rb"\* (?:OK|BYE|PREAUTH)", "the greeting of a mail server (IMAP)"),
+        (rb"\+OK", "the greeting of a mail server (POP3)"),
+        (rb"-(?:ERR|DENIED|NOAUTH)", "an answer of Redis"),
+        (rb"RFB \d", "the greeting of a VNC server"),
+        (rb"...\x00[\x09\x0a\xff]", "the greeting of a MySQL server"),
+        (rb"\x00\x00.[\x04\x07]", "HTTP/2 (is it a gRPC server?)"),
+        (rb"AMQP", "the greeting of an AMQP server"),
+    )
+)
+_HTTP_TO_TLS = re.compile(
+    r"plain HTTP request was sent to HTTPS|HTTP request to an HTTPS|speaking plain HTTP to an SSL|"
+    r"requires TLS|combination of host and port requires TLS",
+    re.IGNORECASE,
+)
+
+
+def _is_broken(error: Exception) -> bool:
+    """Whether the parser found the answer wrong, and not only its end missing."""
+    text = str(error)
+    return "closed connection" not in text and "disconnected" not in text
+
+
+# What a server says itself.
+
+_REFUSED = ("auth", "permission", "region")
+_REGION_CODES = (
+    "unsupported_country",
+    "unsupported_region",
+    "country",
+    "geo_block",
+    "geoblock",
+    "unsupported_location",
+)
+_KEY_CODES = ("invalid_api_key", "api_key_invalid", "authentication_error", "invalid_authentication", "unauthenticated",
+              "incorrect_api_key", "invalid_token", "expired_token", "missing_api_key", "no_api_key")  # fmt: skip
+_SCOPE_CODES = ("insufficient_permission", "missing_scope", "insufficient_scope", "permission_denied")
+_PLACE = r"(?:countr(?:y|ies)|regions?|territor(?:y|ies)|locations?|geograph\w*)"
+_NOT_HERE = (
+    r"(?:not (?:supported|available|allowed|permitted|served)|n[o']t available|unsupported|unavailable|blocked|banned|"
+    r"restricted|forbidden|denied|prohibited)"
+)
+_BY_PLACE = re.compile(rf"\b{_PLACE}\b[^.]{{0,80}}\b{_NOT_HERE}|\b{_NOT_HERE}\b[^.]{{0,80}}\b{_PLACE}\b", re.IGNORECASE)
+_KEY = r"(?:api[ _-]?keys?|(?:access |auth\w* |bearer )?tokens?|credentials?|keys?)"
+_WRONG = r"(?:invalid|incorrect|wrong|bad|expired|revoked|missing|unknown|malformed|unrecogni[sz]ed|disabled|no valid)"
+_BAD_KEY = re.compile(
+    rf"\b{_WRONG}\W+(?:\w+\W+){{0,2}}{_KEY}\b|"
+    rf"\b{_KEY}\b\W+(?:\w+\W+){{0,3}}(?:{_WRONG}|not (?:valid|found|provided|set))\b",
+    re.IGNORECASE,
+)
+_BAD_SCOPE = re.compile(r"insufficient permission|missing scope|do(?:es)? not have (?:the )?permission", re.IGNORECASE)
+
+
+def _refusal(status: int, body: str) -> str:
+    """Why a request was refused (401, 403, 451, some 400): "auth", "permission", "region"; "" where it says none."""
+    codes = codes_in(body)
+    text = text_of_page(body) if is_markup(body) else words_in(body)
+
+    def one_of(signs: Iterable[str]) -> bool:
+        return any(sign in code for code in codes for sign in signs)
+
+    if one_of(_REGION_CODES) or (status != 401 and _BY_PLACE.search(text)):
+        return "region" if status in (400, 401, 403, 451) else ""
+    if one_of(_KEY_CODES) and not _BAD_SCOPE.search(text):
+        return "auth"
+    if status == 400:
+        return ""
+    if one_of(_SCOPE_CODES) or _BAD_SCOPE.search(text):
+        return "permission"
+    if status == 403:
+        return "auth" if _BAD_KEY.search(text) else "permission"
+    return "region" if status == 451 else "auth"
+
+
+def _refused(server: Server, kind: str, status: int, words: str, *, page: bool = False) -> Failed:
+    named = server.key_env
+    if kind == "region":
+        return server.failed(
+            kind,
+            f"{server.url} does not serve the country or region that the request comes from ({status}){words}",
+            "it is not the key: ask from a place that is served (a proxy leads elsewhere too), or use another server; "
+            + PAGE,
+        )
+    if kind == "permission":
+        said = f"{server.url} refused the request ({status}): no permission{words}"
+        if page:
+            mend = f"a page answered, not an API: check `{server.option}`; a firewall or proxy may block this machine"
+        elif named:
+            mend = f"the key in {named} was not called wrong: give it the right to use this model or project"
+        else:
+            mend = "if the server wants a key, name its environment variable with `api_key_env`; else ask for the right"
+        return server.failed(kind, said, mend)
+    if named:
+        said = f"{server.url} refused the key ({status}){words}"
+        return server.failed("auth", said, f"set the environment variable {named} to a key that it takes")
+    said = f"{server.url} refused the key, or wants one ({status}){words}"
+    return server.failed("auth", said, "name the environment variable that holds the key with `api_key_env`")
+
+
 def _kind_of_status(status: int, body: str) -> tuple[str, bool]:
     """(kind of error, whether another attempt may help)."""
-    if status in (401, 403):
-        return "auth", False
+    if status in (400, 401, 403, 451):
+        kind = _refusal(status, body)
+        return (kind, False) if kind else ("bad_request", False)
     if status == 408:
         return "timeout", True
     if status == 409:
@@ -172,52 +476,59 @@ def _kind_of_status(status: int, body: str) -> tuple[str, bool]:
     return ("server", True) if status >= 500 else ("bad_request", False)
 
 
+def _remedy(server: Server, kind: str, status: int, wait_s: float | None) -> str:
+    if kind == "rate_limit":
+        if wait_s is not None and wait_s >= _NOTED_WAIT_S:
+            return f"wait {spoken_seconds(wait_s)}, as the server asks, or raise the limit at the provider"
+        return "lower `concurrency`, or wait"
+    if kind == "server":
+        asked = f" in {spoken_seconds(wait_s)}" if wait_s is not None and wait_s >= _NOTED_WAIT_S else ""
+        return f"the server's fault: try again{asked}, look at its log"
+    if kind == "timeout":
+        return "try again"
+    if status in (404, 405):
+        return f"check `{server.option}`{server.usual}" + (" and `model`" if server.option == "base_url" else "")
+    if status in (402, 429):
+        return "check the account's quota"
+    if status == 413:
+        return "shorten the prompt or the tools: the server takes no request of this size"
+    return "check the options of the agent"
+
+
+def _is_whole(error: Any) -> bool:
+    return isinstance(error, Mapping) and "error" in error
+
+
 def _status_in(error: Any) -> int:
     """The status that an error object stands for."""
     if not isinstance(error, Mapping):
         return 400
-    for key in ("status_code", "status", "code"):
+    for key in ("status_code", "statusCode", "status", "code"):
         value = error.get(key)
-        if isinstance(value, int) and 400 <= value < 600:
+        if isinstance(value, str) and value.isascii() and value.isdigit():
+            value = int(value[:4])
+        if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
             return value
-    codes = " ".join(str(error.get(key, "")) for key in ("type", "code"))
+    codes = " ".join(str(error.get(key, "")) for key in ("type", "code", "status")).lower()
     return next((status for sign, status in _STATUSES if sign in codes), 400)
 
 
 # What stands in an error's `type` or `code`, and the status that it would have had.
 _STATUSES: Iterable[tuple[str, int]] = (
     ("rate_limit", 429),
+    ("resource_exhausted", 429),
+    ("too_many_requests", 429),
     ("authentication", 401),
+    ("unauthenticated", 401),
     ("permission", 403),
+    ("unsupported_country", 403),
     ("api_key", 401),
     ("server_error", 500),
+    ("internalservererror", 500),
     ("api_error", 500),
     ("overloaded", 529),
+    ("unavailable", 503),
     ("timeout_error", 504),
-)
-
-
-def _refused_key(server: Server, status: int, words: str) -> Failed:
-    said = f"{server.url} refused the key ({status}){words}"
-    if server.key_env:
-        return server.failed("auth", said, f"set the environment variable {server.key_env} to a key that it takes")
-    return server.failed("auth", said, "name the environment variable that holds the key with `api_key_env`")
-
-
-def _plain(said: str) -> str:
-    for sign, words in _SIGNS:
-        if sign in said:
-            return words
-    return said
-
-
-_SIGNS: Iterable[tuple[str, str]] = (
-    ("Connection refused", "nobody listens there"),
-    ("All connection attempts failed", "nobody listens there"),
-    ("Name or service not known", "there is no such host"),
-    ("nodename nor servname", "there is no such host"),
-    ("No address associated", "there is no such host"),
-    ("Temporary failure in name resolution", "the host's name can't be looked up"),
 )
 
 
@@ -227,8 +538,3 @@ def _positive(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if 0 <= value < float("inf") else None
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agenteval_tui.agents.http_bodies import error_in, is_markup, is_only_an_error, shortened, words_of_page
 from agenteval_tui.agents.http_options import HttpOptions
 from agenteval_tui.agents.interface import (
     AgentEvent,
@@ -84,8 +85,6 @@ class HttpReply(StreamReply):
             self.over = True
             if sent.data.strip() == marker:
                 return
-        if sent.name == "error":
-            raise ServerSaidError(_json_or_text(sent.data))
         try:
             value = json.loads(sent.data)
         except (ValueError, RecursionError):
@@ -168,7 +167,11 @@ class HttpReply(StreamReply):
         self._last = value
         wrong = self._find("error", value)
         if wrong:
+            if wrong is True:
+                wrong = value
             raise ServerSaidError(wrong if isinstance(wrong, Mapping) else {"message": as_text(wrong)})
+        if not wrong and isinstance(value, Mapping) and is_only_an_error(value) and self._answers_nowhere(value):
+            raise ServerSaidError(error_in(value))
         if "session" in self._paths:
             found = self._find("session", value)
             self.session = self.session if found is None else found
@@ -237,6 +240,11 @@ class HttpReply(StreamReply):
         if known:
             self._closed[known] = text
         yield ToolCallFinished(fits[0], text, failed)
+
+    def _answers_nowhere(self, value: Mapping[str, Any]) -> bool:
+        """Whether none of the options finds anything in what says of itself that it is an error."""
+        found = (self._find(name, value) for name in ("answer", "delta", "tool_calls", "tool_results"))
+        return all(one is None or one == [] for one in found)
 
     def _find(self, name: str, value: Any) -> Any:
         path = self._paths.get(name)
@@ -308,16 +316,8 @@ def _has(value: Any) -> str:
     return f"it is {kind_of(value)}"
 
 
-def _json_or_text(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return {"message": text}
-
-
 def _shown(text: str) -> str:
-    line = " ".join(text[:400].split())
-    return line[:200] or "an empty reply"
+    return shortened(words_of_page(text) if is_markup(text) else text[:400], 200) or "an empty reply"
 
 
 def as_text(value: Any) -> str:

@@ -12,8 +12,10 @@ from typing import Any, Protocol
 import httpx
 
 from agenteval_tui.agents import http_errors
+from agenteval_tui.agents.http_bodies import error_in
 from agenteval_tui.agents.interface import AgentEvent, Failed, ReasoningDelta, TextDelta
 from agenteval_tui.agents.network_options import Timeouts
+from agenteval_tui.agents.proxies import PAGE
 from agenteval_tui.agents.reply import CutReplyError, NoReplyError, ServerSaidError, StreamReply, decoded
 from agenteval_tui.agents.sse import ServerEvent, SseReader
 
@@ -41,11 +43,25 @@ class _Silent(Exception):  # noqa: N818
     """Nothing came for too long; the text says since when and which option allows more."""
 
 
+class _Packed(Exception):  # noqa: N818
+    """The reply is compressed in a way that nothing here can undo; the text says which."""
+
+
 class _NotSent(Exception):  # noqa: N818
     """The request is no JSON; the text says why."""
 
 
-_FAULTS = (ServerSaidError, NoReplyError, _TooLong, _Silent, _NotSent, httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+_FAULTS = (
+    ServerSaidError,
+    NoReplyError,
+    _TooLong,
+    _Silent,
+    _Packed,
+    _NotSent,
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    UnicodeError,
+)
 
 
 class Wire:
@@ -62,6 +78,9 @@ class Wire:
         query: Mapping[str, str] | None = None,
     ) -> None:
         self._client = client
+        # What the client would take by itself is what it can undo.
+        known = client.headers.get("accept-encoding", "").replace(" ", "").split(",")
+        self._unpacked = {"identity", "gzip", "deflate", *known}
         self._url = url
         self._headers = {"accept-encoding": "identity", **headers}
         self._query = dict(query or {})
@@ -148,6 +167,10 @@ class Wire:
                     response = await stack.enter_async_context(stream)
             except TimeoutError:
                 raise _no_answer(self.server.url, began) from None
+            packed = response.headers.get("content-encoding", "")
+            unknown = [one for one in packed.lower().replace(" ", "").split(",") if one and one not in self._unpacked]
+            if unknown:
+                raise _Packed(f"it is compressed with {unknown[0][:40]}, which nobody asked for")
             yield response, _Pieces(response, self.server.url, limits, began, self._max_bytes)
 
     async def _read(
@@ -176,7 +199,13 @@ class Wire:
         if isinstance(error, ServerSaidError):
             return http_errors.from_reply(self.server, error.error)
         if isinstance(error, CutReplyError) and streamed:
-            return http_errors.from_exception(self.server, httpx.RemoteProtocolError(str(error)))
+            return http_errors.broken_off(self.server)
+        if isinstance(error, CutReplyError):
+            said = f"the answer of {self.server.url} stops in the midst of its JSON: {error}"
+            mend = "look at the server, and at the proxy between: it may send a wrong content-length"
+            return self.server.failed("protocol", said, f"{mend}; {PAGE}")
+        if isinstance(error, _Packed):
+            return http_errors.undecodable(self.server, str(error))
         if isinstance(error, NoReplyError):
             return self.server.failed(
                 "protocol",
@@ -260,7 +289,7 @@ async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -
         failed: Exception | None = None
         try:
             for sent in reader.feed(data):
-                gathered.extend(reply.take(sent))
+                gathered.extend(_taken(reply, sent))
                 if reply.over:
                     break
         except (ServerSaidError, NoReplyError) as error:
@@ -276,13 +305,24 @@ async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -
         yield event
 
 
+def _taken(reply: StreamReply, sent: ServerEvent) -> Iterator[AgentEvent]:
+    """The events of one event of a stream. Raises `ServerSaidError`: whoever calls an event an error means it."""
+    if sent.name.lower() == "error":
+        try:
+            value = json.loads(sent.data)
+        except (ValueError, RecursionError):
+            value = {"message": sent.data}
+        raise ServerSaidError(error_in(value) if isinstance(value, Mapping) else {"message": str(value)})
+    return reply.take(sent)
+
+
 def _end_of_stream(reader: StreamReader, reply: StreamReply) -> Iterator[AgentEvent]:
     """The last events. Raises `CutReplyError` where the stream ended before the answer did."""
     for sent in () if reply.over else reader.close():
         if reply.over:
             break
         try:
-            yield from reply.take(sent)
+            yield from _taken(reply, sent)
         except NoReplyError as error:
             # The stream ended within this event: what is wrong with it is that its end is missing.
             raise CutReplyError(str(error)) from None
@@ -328,6 +368,6 @@ def _whole_reply(text: str, reply: StreamReply, reader: Callable[[], StreamReade
         events: list[AgentEvent] = []
         for sent in read.feed(text.encode()):
             if not reply.over:
-                events.extend(reply.take(sent))
+                events.extend(_taken(reply, sent))
         return [*events, *_end_of_stream(read, reply)]
     return [*reply.take_whole(text), *reply.rest()]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.http_errors import message_in
+from agenteval_tui.agents.http_bodies import error_in, is_error, words_in
 from agenteval_tui.agents.interface import AgentEvent, ReasoningDelta, TextDelta
 from agenteval_tui.agents.reply import (
     CallParts,
@@ -61,8 +61,8 @@ class MessagesReply(ModelReply):
     def take(self, sent: ServerEvent) -> Iterator[AgentEvent]:
         chunk = decoded_object(sent.data)
         kind = string(chunk.get("type")) or sent.name
-        if kind == "error":
-            raise ServerSaidError(chunk.get("error") or chunk)
+        if kind == "error" or chunk.get("error"):
+            raise ServerSaidError(error_in(chunk))
         if kind == "message_start":
             message = chunk.get("message")
             if isinstance(message, Mapping):
@@ -85,10 +85,10 @@ class MessagesReply(ModelReply):
 
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
         value = decoded_object(text)
-        if value.get("type") == "error" or value.get("error"):
-            raise ServerSaidError(value.get("error") or value)
+        if value.get("error") or (is_error(value) and not isinstance(value.get("content"), list)):
+            raise ServerSaidError(error_in(value))
         if not isinstance(value.get("content"), list):
-            raise NoReplyError(f"an object without `content` ({message_in(text)[:200]})")
+            raise NoReplyError(f"an object without `content` ({words_in(text)[:200]})")
         self.model = string(value.get("model"))
         self._take_usage(value.get("usage"))
         for place, block in enumerate(listed(value, "content")):

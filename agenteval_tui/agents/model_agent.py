@@ -23,7 +23,7 @@ from agenteval_tui.agents.interface import (
 from agenteval_tui.agents.network_options import ModelOptions
 from agenteval_tui.agents.protocol import ModelProtocol
 from agenteval_tui.agents.redaction import EventRedactor
-from agenteval_tui.agents.server_access import NoKeyError, Secrets, key_of, wire_to
+from agenteval_tui.agents.server_access import NoWayError, Secrets, key_of, wire_to
 from agenteval_tui.agents.tool_loop import converse
 from agenteval_tui.agents.tools import Toolbox, ToolHost, make_toolbox
 from agenteval_tui.text.problems import AgentevalError
@@ -67,7 +67,7 @@ class ModelAgent(ABC, Generic[Options]):
         except AgentevalError as error:
             yield Failed(RunError("bad_request", error.what, error.mend))
             return
-        except NoKeyError as missing:
+        except NoWayError as missing:
             yield missing.failed
             return
         redactor = EventRedactor(wire.server.secrets)
@@ -83,7 +83,7 @@ class ModelAgent(ABC, Generic[Options]):
 
         try:
             wire = self._wire(self._options)
-        except NoKeyError as missing:
+        except NoWayError as missing:
             return CheckReport(False, missing.failed.error.message, mend=missing.failed.error.mend)
         return await check_model(wire, self._options, self._protocol, thorough=thorough)
 
@@ -119,7 +119,7 @@ class ModelAgent(ABC, Generic[Options]):
                 yield event
 
     def _wire(self, options: Options, config: Mapping[str, Any] | None = None) -> Wire:
-        """The way to the server; `config` is what the options were read from. Raises `NoKeyError`."""
+        """The way to the server; `config` is what the options were read from. Raises `NoWayError`."""
         key = key_of(self._setup, options.key_env)
         return wire_to(
             options.url,

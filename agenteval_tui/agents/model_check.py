@@ -142,7 +142,7 @@ async def _ask(
     found.failed = failed
     refused = failed.error.kind == "auth"
     found.add("key", not refused if refused or names is not None else None, failed.error.message if refused else "")
-    if names is not None and not refused:
+    if names is not None and failed.error.kind in ("bad_request", "protocol"):
         some = ", ".join(sorted(names)[:5])
         said = f"{wire.server.url} has no model {options.model!r}"
         found.failed = wire.server.failed(failed.error.kind, said, f"models: {some}")

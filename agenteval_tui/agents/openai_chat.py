@@ -11,7 +11,7 @@ from agenteval_tui.agents.model_agent import ModelAgent
 from agenteval_tui.agents.openai_options import OpenAIOptions
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.protocol import ModelProtocol
-from agenteval_tui.agents.server_access import NoKeyError
+from agenteval_tui.agents.server_access import NoWayError
 from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
 
         try:
             wire = self._wire(self._options)
-        except NoKeyError as missing:
+        except NoWayError as missing:
             return missing.failed
         body = {"model": self._options.model, "input": text, **self._options.extra_body}
         given, failed = await wire.post("embeddings", body)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from agenteval_tui.agents.http_bodies import is_markup, shortened, words_in
 from agenteval_tui.agents.interface import AgentEvent, ToolArgumentsDelta, ToolCallStarted
 from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.transcripts.model import Usage
@@ -160,9 +161,12 @@ def decoded(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        from agenteval_tui.agents.http_errors import message_in
-
-        said = f"not JSON ({message_in(text)[:_QUOTED] or 'nothing at all'})"
+        said = f"not JSON ({shortened(words_in(text), _QUOTED) or 'nothing at all'})"
+        if is_markup(text):
+            page = "a page for people answered: a login, a proxy or a wrong address"
+            raise NoReplyError(
+                f"a page of HTML ({shortened(words_in(text), _QUOTED)})", f"check the address: {page}"
+            ) from None
         raise (CutReplyError if is_cut(text) else NoReplyError)(said) from None
 
 

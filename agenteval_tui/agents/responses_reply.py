@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.http_errors import message_in
+from agenteval_tui.agents.http_bodies import error_in, is_error, words_in
 from agenteval_tui.agents.interface import AgentEvent, ReasoningDelta, TextDelta
 from agenteval_tui.agents.reply import (
     CallParts,
@@ -55,7 +55,7 @@ class ResponsesReply(ModelReply):
         chunk = decoded_object(sent.data)
         kind = string(chunk.get("type")) or sent.name
         if kind == "error" or (chunk.get("error") and not kind.startswith("response.")):
-            raise ServerSaidError(chunk.get("error") or chunk)
+            raise ServerSaidError(error_in(chunk))
         if kind in _ENDS or kind in ("response.created", "response.in_progress"):
             response = chunk.get("response")
             if isinstance(response, Mapping):
@@ -69,10 +69,10 @@ class ResponsesReply(ModelReply):
 
     def take_whole(self, text: str) -> Iterator[AgentEvent]:
         value = decoded_object(text)
-        if value.get("error") and not isinstance(value.get("output"), list):
-            raise ServerSaidError(value["error"])
+        if is_error(value) and not isinstance(value.get("output"), list):
+            raise ServerSaidError(error_in(value))
         if not isinstance(value.get("output"), list):
-            raise NoReplyError(f"an object without `output` ({message_in(text)[:200]})")
+            raise NoReplyError(f"an object without `output` ({words_in(text)[:200]})")
         yield from self._take_response(value, f"response.{string(value.get('status')) or 'completed'}")
 
     def rest(self) -> Iterator[AgentEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.agents.connections import Connections, without_credentials
@@ -16,8 +17,8 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 
-class NoKeyError(Exception):
-    """The variable that shall hold the key does not. `failed` is what to say."""
+class NoWayError(Exception):
+    """There is no key, or the proxy or the certificates that the environment names can't be used. `failed` says it."""
 
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.error.message)
@@ -51,15 +52,15 @@ class Secrets:
 
 
 def key_of(setup: AgentSetup, name: str) -> str:
-    """The key called `name`, of the environment or the keyring; "" when no key is wanted. Raises `NoKeyError`."""
+    """The key called `name`, of the environment or the keyring; "" when no key is wanted. Raises `NoWayError`."""
     try:
         key = key_from(name, setup.env) or ""
     except AgentevalError as error:
-        raise NoKeyError(Server("").failed("auth", error.what, error.mend)) from None
+        raise NoWayError(Server("").failed("auth", error.what, error.mend)) from None
     if name and not key:
         server = Server("")
         said = f"the environment variable {name} is not set"
-        raise NoKeyError(server.failed("auth", said, f"set {name} to the server's key"))
+        raise NoWayError(server.failed("auth", said, f"set {name} to the server's key"))
     return key
 
 
@@ -76,14 +77,23 @@ def wire_to(
     option: str = "base_url",
     usual: str = "",
 ) -> Wire:
-    """The way to the server at `url`. The options' own headers come before those that carry the key."""
+    """The way to the server at `url`. The options' own headers come before those that carry the key.
+
+    Raises `NoWayError`.
+    """
     sent = {name.lower(): value for name, value in options.headers.items()}
     sent.update({name.lower(): value for name, value in headers.items()})
+    kept = secrets.of(config, key, sent, options.query, url)
+    server = Server(without_credentials(url), key_name, kept, option, usual)
+    try:
+        connection = connections.to(url)
+    except AgentevalError as error:
+        raise NoWayError(server.failed("connection", error.what, error.mend)) from None
     return Wire(
-        connections.to(url),
+        connection.client,
         url,
         sent,
-        Server(without_credentials(url), key_name, secrets.of(config, key, sent, options.query, url), option, usual),
+        replace(server, proxy=connection.proxy),
         options.timeouts,
         int(options.max_reply_mb * 1_000_000),
         options.query,

@@ -28,6 +28,7 @@ from agenteval_tui.runs.events import AttemptFailed, RunStarted, TurnStarted
 from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.runs.stream import Stream, Tell
 from agenteval_tui.text.identity import now_ms
+from agenteval_tui.text.moments import spoken_seconds
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.ending import ending_of
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
@@ -155,7 +156,7 @@ class Flight:
             if wait_s >= self.deadline - time.monotonic():
                 # The run would time out while it waits: say now what is wrong.
                 if failed.retry_after_s is not None:
-                    asked = f"it asks to wait {failed.retry_after_s:g} s, longer than the run may take"
+                    asked = f"it asks to wait {spoken_seconds(failed.retry_after_s)}, longer than the run may take"
                     self._error = replace(failed.error, message=f"{failed.error.message}; {asked}")
                 break
             self.again_in(wait_s, failed)

@@ -12,6 +12,7 @@ from agenteval_tui.runs.flight import Flight
 from agenteval_tui.runs.prepared import Prepared
 from agenteval_tui.runs.throttle import Throttle
 from agenteval_tui.runs.waiting import WaitingRuns
+from agenteval_tui.text.moments import spoken_seconds
 
 LONGEST_HOLD_S = 600.0
 """A server that asks for more is not busy: a quota is used up. The run ends with its words."""
@@ -66,7 +67,8 @@ class Refusals:
         number = 1 + flight.refused_alone if own else throttle.number(flight.asked_at)
         wait_s = self._agents[agent].retries.wait_s(number, failed.retry_after_s)
         if wait_s > LONGEST_HOLD_S:
-            asked = f"{failed.error.message}; it asks to wait {failed.retry_after_s:g} s"
+            # A back-off of our own is never so long: it is the server that asks.
+            asked = f"{failed.error.message}; it asks to wait {spoken_seconds(failed.retry_after_s or wait_s)}"
             flight.give_up(replace(failed.error, message=asked))
             return False
         if own:

@@ -172,7 +172,7 @@ async def test_calls_as_openai_writes_them_need_no_paths(run_agent: Any) -> None
         ([1, 2], {"answer": "b"}, "nothing at `answer` (`b`); it is a list of 2"),
         ({"a": 1}, {"answer": "a", "tool_calls": "a"}, "`tool_calls` gives a number where an object is due"),
         ({"a": [{"n": 1}]}, {"tool_calls": "a"}, "a call has no name at `name || function.name`; it has the keys n"),
-        ("<html>", {"answer": "b"}, "not JSON, where `answer` shall be found (<html>)"),
+        ("<html>", {"answer": "b"}, "not JSON, where `answer` shall be found (a page without any text)"),
         ({"a": 1}, {"answer": "length(a)"}, "`answer`: `length(a)` cannot be applied"),
         ({"a": 1}, {"answer": "|".join(["[@,@]"] * 40)}, "a value of more than 200,000 parts"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.agents import http_errors
+from agenteval_tui.agents import http_bodies, http_errors
 from agenteval_tui.agents.chat_reply import ChatReply
 from agenteval_tui.agents.http_options import HttpOptions
 from agenteval_tui.agents.http_reply import HttpReply
@@ -96,7 +96,7 @@ def test_any_depth(name: str, depth: int) -> None:
     for text in texts:
         read(REPLIES[name], [text], text)
     read(REPLIES[name], texts[1:3], texts[-1])
-    http_errors.message_in(deep)
+    http_bodies.words_in(deep)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scripted import Answer, ScriptedServer
 
 from agenteval_tui.agents.interface import AgentSetup
 from agenteval_tui.agents.secrets import secrets_of
-from agenteval_tui.agents.server_access import NoKeyError, key_of
+from agenteval_tui.agents.server_access import NoWayError, key_of
 from agenteval_tui.agents.tools_entries import McpServerOptions
 from agenteval_tui.agents.tools_mcp_server import McpServer
 from agenteval_tui.suites import environment
@@ -90,10 +90,10 @@ def test_an_agents_key_comes_from_the_keyring(memory: Memory) -> None:
     keyring.set_password("agenteval", "MY_KEY", "from-the-keyring")
     assert key_of(AgentSetup("a", {}, Path()), "MY_KEY") == "from-the-keyring"
     assert key_of(AgentSetup("a", {}, Path()), "") == ""
-    with pytest.raises(NoKeyError, match="OTHER is not set"):
+    with pytest.raises(NoWayError, match="OTHER is not set"):
         key_of(AgentSetup("a", {}, Path()), "OTHER")
     memory.error = errors.KeyringLocked()
-    with pytest.raises(NoKeyError, match="THIRD can't be read from the keyring"):
+    with pytest.raises(NoWayError, match="THIRD can't be read from the keyring"):
         key_of(AgentSetup("a", {}, Path()), "THIRD")
 
 

@@ -34,7 +34,7 @@ ALLOWED = {
     ("suites/dataset_csv.py", "'expected after' in said"): "csv.Error",
     ("history/opening.py", "'no such table' not in str(error)"): "SQLite's code for it is that of any error",
     ("agents/reply.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
-    ("agents/http_errors.py", "sign in said"): "the operating system's words, of a name that was not found",
+    ("agents/http_errors.py", "_STATUS_LINE.match(str(error))"): "httpx gives a proxy's status nowhere else",
     ("text/problems.py", "'\\n' in self.mend"): "a list of remedies, a line each",
     # No sentences, but dicts and lists, or the agent's own answer.
     ("runs/client.py", "said.endswith(b'\\n')"): "bytes of a socket",

@@ -132,7 +132,7 @@ async def test_a_used_up_quota_is_not_waited_for(execution: Execute, scripts: An
     one = execution(ONE)
     await one.run()
     row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]
-    assert (row.status, row.error_message) == ("error", "429: slow down; it asks to wait 601 s")
+    assert (row.status, row.error_message) == ("error", "429: slow down; it asks to wait 601 s (10 min)")
 
 
 async def test_a_busy_server_holds_up_nobody_elses_runs(execution: Execute, scripts: Any) -> None:
