@@ -315,7 +315,12 @@ def test_a_history_is_graded_with_the_criteria_of_today(cli: Any, tmp_path: Path
         "tone": (3, 3),
         "facts": (3, 3),
     }
-    assert cli("trends", "--by", "execution", "--json").json("trends") == {**stored, "until": ANY, "since": ANY}
+    assert cli("trends", "--by", "execution", "--json").json("trends") == {
+        **stored,
+        "until": ANY,
+        "since": ANY,
+        "criteria_since": ANY,
+    }
     # A stricter criterion fails what passed, and its causes are those of today; another test's runs stay out of it.
     suite(tmp_path, [("tone", STRICT)])
     said = cli("trends", "--by", "execution", "--regrade").out

@@ -120,7 +120,7 @@ def through_a_run(on: Walk, folder: Path, tests: int) -> None:
     run(on, folder)
     on.to("SuitesScreen", "1")
     on.sheet("!", "NoticesScreen", "j", "j", "k")
-    on.to("CommandPalette", "\x10", "31337")
+    on.to("CommandSheet", "\x10", "31337")
     on.settle()
     on.to("SuitesScreen", ESCAPE)
     on.press(";", "a", ";", ESCAPE)
