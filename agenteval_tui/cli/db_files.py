@@ -130,16 +130,21 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
 def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) -> int:
     """Save everything that can still be read of a damaged history FILE (default: the history) into a new one.
 
-    FILE stays as it is. Rows are read around broken pages; totals and the search index are made anew.
+    FILE stays as it is. A destroyed page costs only what was on it, and everything that is lost is listed. Totals, the
+    search index, tool calls and results of criteria are made anew from what is left.
     """
-    from agenteval_tui.history.rescue import salvage
+    from agenteval_tui.history.rescue import said, salvage
 
     source = file or existing(invocation)
     target = to or source.with_name(f"{source.name}.salvaged.db")
     saved = salvage(source, target)
     invocation.out.line(
-        f"{target}: {plural(saved['executions'], 'execution')}, {plural(saved['runs'], 'run')},"
-        f" {plural(saved['transcripts'], 'transcript')}"
+        f"{target}: {plural(saved.rows['executions'], 'execution')}, {plural(saved.rows['runs'], 'run')},"
+        f" {plural(saved.rows['transcripts'], 'transcript')}"
     )
+    for loss in saved.lost:
+        invocation.out.line(("  lost ", "warn"), said(loss))
+    if not saved.lost:
+        invocation.out.line(("  nothing is lost", "dim"))
     invocation.out.line((f"agenteval db import {target} takes them into the history", "dim"))
     return 0

@@ -23,6 +23,7 @@ _RESULTS_LAYOUT = 2
 """Of results: 1 held sentences, and no codes."""
 _PLAIN = 400  # bytes; what is shorter is kept as it is: compressing it costs more time than it saves space
 _SMALL = 8192  # bytes
+_LARGEST = 1 << 30  # bytes, no longer compressed
 # What most results say, for the compression to refer to: two thirds of the bytes, in less time. Never to be
 # changed: what was written with it can't be read without it.
 _WORDS = (
@@ -99,6 +100,24 @@ def inflated(data: bytes, most: int, *, words: bool = True) -> bytes:
     if found[:1] not in (b"[", b"{"):
         raise ValueError("it is no JSON")  # such as something compressed again
     return found
+
+
+def is_transcript(content_hash: bytes, data: bytes) -> bool:
+    """Whether these are the bytes that `pack_transcript` made with this hash."""
+    try:
+        return hashlib.sha256(inflated(data, _LARGEST)).digest()[:16] == content_hash
+    except ValueError:
+        return False
+
+
+def are_results(data: bytes) -> bool:
+    """Whether these are bytes that `pack_results` made."""
+    try:
+        inflated(data, _LARGEST)
+        unpack_results(data)
+    except ValueError:
+        return False
+    return True
 
 
 def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:

@@ -1,159 +1,499 @@
-"""Reading a damaged file: SQLite stops at the first broken page of a table.
+"""The rows of a damaged history file, found on its pages: a destroyed page costs what was on it, and nothing else.
 
-So each table is read in ranges of its key, and a range that can't be read is halved until only what is broken is left
-out. Where the first page, which lists the tables, is broken, a new one is put in its place, in a copy.
+The file's own list of tables says where each begins, as far as it can be read; from there its pages are followed. What
+can't be reached from there (the page that led to it is destroyed) is known by its rows: no two of our tables look
+alike, but for those whose blobs tell them apart. Nothing that was deleted comes back: pages that the file says are
+free are left out, and rows that were deleted on a page are not in its list.
 """
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
 
 from __future__ import annotations
 
-import shutil
+import re
 import sqlite3
-import struct
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.history import schema
-from agenteval_tui.history.errors import is_damage
+from agenteval_tui.history import foreign, schema
+from agenteval_tui.history.blobs import are_results, is_transcript
+from agenteval_tui.history.pages import (
+    CUT,
+    INDEX_INNER,
+    INDEX_LEAF,
+    TABLE_INNER,
+    TABLE_LEAF,
+    Cut,
+    Node,
+    Pages,
+    Row,
+    Value,
+    walk,
+)
 
-_PROBES = 20_000  # unreadable ranges a table, before the rest of it is given up
-_UNKNOWN_END = 1 << 24
+_TOGETHER = 1_000  # rows a statement
+_NOT_OURS = ("sqlite_", "search")
+"""How the names of tables begin that are made anew."""
+_REWRITTEN = 3
+"""The migration that wrote all rows of `run_replies` anew: none is left with two numbers, as rows of indexes have."""
+_ENTRY = 5  # values of a row in the list of tables
+_OUTLINED = ("plans", "tasks", "transcripts", "evidence", "judge_replies")
+"""Tables whose rows are of no use when a part of them is lost: they are known by a hash of all of it, or unreadable."""
+_NEUTRAL: dict[str, Value] = {"INTEGER": 0, "REAL": 0.0, "TEXT": "", "BLOB": b""}
+_TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (str,), "BLOB": (bytes,)}
 
 
-def open_damaged(path: Path, repaired: Path) -> sqlite3.Connection | None:
-    """The damaged file, readable at least as far as its list of tables; None: not even that. `repaired` is a name for a
-    copy that may be needed."""
-    for first_page in (None, _with_true_size, _as_we_make_it):
-        file = path
-        if first_page is not None:
-            page = first_page(path, repaired)
-            if page is None:
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    kind: str
+    required: bool
+    default: Value
+    words: tuple[str, ...] = ()
+    json: Callable[[str], bool] | None = None
+    empty: str = ""
+    """What stands for JSON that is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of ours as the file has it. `alias`: the column that is the rowid; None: the table has no rowid."""
+
+    name: str
+    columns: tuple[_Column, ...]
+    alias: int | None
+    least: int
+    keys: int
+    """How many of the first columns are the key of a table without rowid."""
+
+    @property
+    def kinds(self) -> tuple[int, int]:
+        """Of its inner pages and its leaves."""
+        return (INDEX_INNER, INDEX_LEAF) if self.alias is None else (TABLE_INNER, TABLE_LEAF)
+
+
+@dataclass(slots=True)
+class Found:
+    """What was found on the pages. `damaged`: tables of which something could not be read. `cut`: rows of which a part
+    is lost, `unreadable`: rows with bytes that can't be unpacked, by table; `pages`: destroyed ones, by table.
+    `missing`: rows that an index knows and that were not found, by table (only of tables that are damaged)."""
+
+    version: int
+    damaged: set[str] = field(default_factory=set)
+    cut: dict[str, int] = field(default_factory=dict)
+    unreadable: dict[str, int] = field(default_factory=dict)
+    pages: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    kind: str
+    name: str
+    table: str
+    root: int
+    sql: str
+
+
+class Damaged:
+    """A damaged file (or a whole one), opened. A context manager. `version`: of its tables. Raises OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._pages = Pages(path)
+        self._used: set[int] = set()
+        self._rootless: set[str] = set()
+        self._free, self._free_known = self._pages.free()
+        self._entries = self._list()
+        self.version = self._version()
+        known = _tables(self.version)
+        self._tables = {name: self._as_stored(table) for name, table in known.items()}
+        self.found = Found(self.version)
+        self._writers: dict[str, _Writer] = {}
+
+    def __enter__(self) -> Damaged:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pages.close()
+
+    def copy(self, target: sqlite3.Connection) -> Found:
+        """All rows into a file of the same version, within the caller's transaction."""
+        self._writers = {name: _Writer(target, table) for name, table in self._tables.items()}
+        for table in self._tables.values():
+            self._walk(table)
+        for writer in self._writers.values():
+            writer.flush()
+        self._gather()
+        for name in sorted(self.found.damaged):
+            self._compare(target, self._tables[name])
+        return self.found
+
+    # The list of tables.
+
+    def _list(self) -> dict[tuple[str, str], _Entry]:
+        """What the file says of its tables and indexes, as far as that can be read."""
+        found: dict[tuple[str, str], _Entry] = {}
+        whole = True
+        for number, _, node in walk(self._pages, 1):
+            if node is None or node.kind not in (TABLE_LEAF, TABLE_INNER) or node.broken:
+                whole = False
+            if node is not None and node.kind in (TABLE_LEAF, TABLE_INNER):
+                entries = [_entry(row) for row in node.rows]
+                whole = whole and all(entries)
+                if not node.rows or any(entries):
+                    self._used.add(number)
+                for entry in entries:
+                    if entry is not None:
+                        found.setdefault((entry.kind, entry.name), entry)
+        if not whole:
+            for number in self._pages.numbers():
+                if number in self._used or number in self._free:
+                    continue
+                node = self._pages.node(number)
+                if node is not None and node.kind == TABLE_LEAF and node.rows:
+                    entries = [_entry(row) for row in node.rows]
+                    if all(entries):
+                        self._used.add(number)
+                        for entry in entries:
+                            assert entry is not None
+                            found.setdefault((entry.kind, entry.name), entry)
+        return found
+
+    def _version(self) -> int:
+        head = self._pages.header
+        version = int.from_bytes(head[60:64], "big") if head else 0
+        if version > 0:
+            return min(version, schema.newest())
+        there = {name: set(_columns_of(entry)) for (kind, name), entry in self._entries.items() if kind == "table"}
+        for number in range(schema.newest(), 0, -1):
+            tables = _tables(number).values()
+            if all({column.name for column in one.columns} <= there.get(one.name, set()) for one in tables):
+                return number
+        return schema.newest()
+
+    def _as_stored(self, table: _Table) -> _Table:
+        """The table with the columns that the file has, in their order there."""
+        entry = self._entries.get(("table", table.name))
+        names = _columns_of(entry) if entry is not None else {}
+        if not names:
+            return table
+        stored = _table_of(names, table.name, table.least)
+        return stored if (stored.alias is None) == (table.alias is None) else table
+
+    # Rows.
+
+    def _walk(self, table: _Table) -> None:
+        """The rows that the file leads to."""
+        entry = self._entries.get(("table", table.name))
+        if entry is None:
+            self.found.damaged.add(table.name)
+            return
+        leaves = -1  # how far they are from the root, all of them
+        destroyed: list[int] = []
+        last: tuple[Value | Cut, ...] | None = None
+        writer = self._writers[table.name]
+        for number, depth, node in walk(self._pages, entry.root):
+            if node is None or node.kind not in table.kinds or number in self._used or number == 1:
+                destroyed.append(depth)
                 continue
-            _copy_with(page, path, repaired)
-            file = repaired
-        source = sqlite3.connect(file, isolation_level=None)
-        source.text_factory = lambda data: data.decode("utf-8", "replace")
-        try:
-            source.execute("PRAGMA query_only = 1")
-            if source.execute("SELECT count(*) FROM sqlite_master WHERE name = 'runs'").fetchone()[0]:
-                return source
-        except sqlite3.DatabaseError:
-            pass
-        source.close()
-    return None
+            made = [_fitting(table, row) for row in node.rows]
+            if made and not any(made):
+                # Another table's page, or none of it can be read; what it is shows later.
+                destroyed.append(depth)
+                continue
+            self._used.add(number)
+            if node.broken:
+                self.found.damaged.add(table.name)
+            if node.leaf:
+                leaves = depth
+            for row, one in zip(node.rows, made, strict=True):
+                if one is None:
+                    self._unreadable(table.name)
+                    continue
+                if not row.whole:
+                    self._count(self.found.cut, table.name)
+                if node.leaf:
+                    # A page that is there twice took another one's place.
+                    key = (row.key,) if table.alias is not None else row.values[: table.keys]
+                    if last is not None and not _follows(last, key):
+                        self.found.damaged.add(table.name)
+                    last = key
+                writer.add(one)
+        if destroyed:
+            # Of a table with rowids what is nearer to the root only led to others. (Where no leaf is left, what is
+            # found later says so.)
+            self.found.damaged.add(table.name)
+            self.found.pages[table.name] = sum(depth >= leaves or table.alias is None for depth in destroyed)
+            if leaves < 0 and table.alias is not None:
+                self._rootless.add(table.name)
+
+    def _gather(self) -> None:
+        """The rows of pages that nothing leads to."""
+        freed: set[int] | None = None
+        if self._free_known:
+            freed = {hash(self._pages.page(number)) for number in self._free}
+        for number in self._pages.numbers():
+            if number in self._used or number in self._free:
+                continue
+            node = self._pages.node(number)
+            if node is None or not node.rows or node.kind == TABLE_INNER:
+                continue
+            table = self._owner(node)
+            if table is None:
+                continue
+            if table.name not in self.found.damaged and (freed is None or hash(self._pages.page(number)) in freed):
+                continue  # deleted long ago
+            for row in node.rows:
+                one = _fitting(table, row)
+                if one is None:
+                    self._unreadable(table.name)
+                elif self._writers[table.name].add_missing(one):
+                    self.found.damaged.add(table.name)
+                    if table.name in self._rootless:
+                        self.found.pages.pop(table.name, None)
+                    if not row.whole:
+                        self._count(self.found.cut, table.name)
+
+    def _owner(self, node: Node) -> _Table | None:
+        """The table that all rows of a page look like; None: there is none, or several."""
+        fitting = []
+        for table in self._tables.values():
+            if node.kind not in table.kinds or not all(_has_shape(table, row) for row in node.rows):
+                continue
+            if any(_fitting(table, row) for row in node.rows):
+                fitting.append(table)
+        if len(fitting) > 1:
+            fitting = [table for table in fitting if table.name in self.found.damaged]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _unreadable(self, table: str) -> None:
+        self.found.damaged.add(table)
+        self._count(self.found.unreadable, table)
+
+    @staticmethod
+    def _count(counts: dict[str, int], table: str) -> None:
+        counts[table] = counts.get(table, 0) + 1
+
+    # What is not there any more.
+
+    def _compare(self, target: sqlite3.Connection, table: _Table) -> None:
+        """Count the rows that an index of the table knows and that were not found."""
+        for entry in sorted(self._entries.values(), key=lambda one: one.sql != ""):
+            if entry.kind != "index" or entry.table != table.name or " WHERE " in entry.sql.upper():
+                continue
+            target.execute("CREATE TEMP TABLE indexed (id INTEGER PRIMARY KEY)")
+            try:
+                known = self._read_index(target, entry, table)
+                if known is None:
+                    continue
+                name = table.columns[table.alias].name if table.alias is not None else ""
+                self.found.missing[table.name] = (
+                    max(known - target.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0], 0)
+                    if table.alias is None
+                    else target.execute(
+                        f"SELECT count(*) FROM temp.indexed WHERE id NOT IN (SELECT {name} FROM {table.name})"
+                    ).fetchone()[0]
+                )
+                return
+            finally:
+                target.execute("DROP TABLE temp.indexed")
+
+    def _read_index(self, target: sqlite3.Connection, entry: _Entry, table: _Table) -> int | None:
+        """How many rows it knows; their rowids into `temp.indexed`. None: it is damaged itself."""
+        known = 0
+        for number, _, node in walk(self._pages, entry.root):
+            if node is None or node.kind not in (INDEX_INNER, INDEX_LEAF) or node.broken or number in self._used:
+                return None
+            known += len(node.rows)
+            if table.alias is not None:
+                keys = [row.values[-1] for row in node.rows if row.whole and row.values]
+                if not all(isinstance(key, int) for key in keys):
+                    return None
+                target.executemany("INSERT OR IGNORE INTO temp.indexed VALUES (?)", [(key,) for key in keys])
+        return known
 
 
-def _with_true_size(path: Path, repaired: Path) -> bytes | None:
-    """The file's own first page, with as many pages as there are: SQLite reads nothing of a file that was cut off.
+class _Writer:
+    """Puts rows of a table into a file that may have other columns."""
 
-    It knows where the tables of this very file begin, which is somewhere else after `vacuum` and in copies.
-    """
-    with path.open("rb") as file:
-        head = file.read(100)
-        size = int.from_bytes(head[16:18], "big")
-        if not head.startswith(b"SQLite format 3\0") or size < 512 or size & (size - 1):
-            return None
-        file.seek(0)
-        return _sized(file.read(size), head[24:28], path, size)
+    def __init__(self, target: sqlite3.Connection, table: _Table) -> None:
+        self._target = target
+        here = [column.name for column in table.columns]
+        self._places: list[int] = []
+        self._more: list[Value] = []
+        names: list[str] = []
+        for name, (kind, required, default, _) in _raw(target, table.name).items():
+            if name in here:
+                self._places.append(here.index(name))
+                names.insert(len(self._places) - 1, name)
+            elif required and default is None:
+                self._more.append(_NEUTRAL.get(kind, ""))
+                names.append(name)
+        marks = ",".join("?" * len(names))
+        self._statement = f"INSERT OR IGNORE INTO {table.name} ({', '.join(names)}) VALUES ({marks})"
+        self._pending: list[list[Value]] = []
+
+    def add(self, row: Sequence[Value]) -> None:
+        """Write it, by and by."""
+        self._pending.append(self._given(row))
+        if len(self._pending) >= _TOGETHER:
+            self.flush()
+
+    def add_missing(self, row: Sequence[Value]) -> bool:
+        """Write it now. Returns whether it was not there yet."""
+        return self._target.execute(self._statement, self._given(row)).rowcount > 0
+
+    def flush(self) -> None:
+        """Write all."""
+        self._target.executemany(self._statement, self._pending)
+        self._pending.clear()
+
+    def _given(self, row: Sequence[Value]) -> list[Value]:
+        return [row[place] for place in self._places] + self._more
 
 
-def _as_we_make_it(path: Path, repaired: Path) -> bytes | None:
-    """The first page, which lists the tables, as this program makes it.
-
-    Our tables are always made in the same order, so they start at the same pages. Where that is not so, the ranges
-    read nothing or rows that don't fit, and those are left out.
-    """
-    template = Path(f"{repaired}-template")
-    try:
-        made = sqlite3.connect(template, isolation_level=None)
-        try:
-            schema.migrate(made)
-            size = int(made.execute("PRAGMA page_size").fetchone()[0])
-        finally:
-            made.close()
-        page = template.read_bytes()[:size]
-    finally:
-        for end in ("", "-wal", "-shm", "-journal"):
-            Path(f"{template}{end}").unlink(missing_ok=True)
-    return _sized(page, page[24:28], path, size)
-
-
-def _sized(first: bytes, counter: bytes, path: Path, size: int) -> bytes | None:
-    """The page with the number of pages that the file has, none of them free; None: there are no others."""
-    length, page = path.stat().st_size, bytearray(first)
-    if length < 2 * size:
+def _entry(row: Row) -> _Entry | None:
+    """A row of the list of tables; None: it is none."""
+    if not row.whole or len(row.values) != _ENTRY:
         return None
-    page[28:32] = struct.pack(">I", length // size)
-    page[32:40] = bytes(8)  # free pages: none that we know of
-    page[92:96] = counter
-    return bytes(page)
+    kind, name, table, root, sql = row.values
+    if kind not in ("table", "index") or not isinstance(name, str) or not isinstance(table, str):
+        return None
+    if not isinstance(root, int) or not (sql is None or isinstance(sql, str)):
+        return None
+    return _Entry(str(kind), name, table, root, sql or "")
 
 
-def _copy_with(page: bytes, path: Path, repaired: Path) -> None:
-    """A copy of the file with this first page."""
-    shutil.copyfile(path, repaired)
-    repaired.chmod(0o600)
-    with repaired.open("r+b") as file:
-        file.write(page)
-    with suppress(FileNotFoundError):
-        shutil.copyfile(f"{path}-wal", f"{repaired}-wal")
+def _has_shape(table: _Table, row: Row) -> bool:
+    """Whether the values are of the kinds that the table's columns have."""
+    values = row.values
+    if not table.least <= len(values) <= len(table.columns):
+        return False
+    if table.alias is not None and (row.key is None or row.key <= 0 or values[table.alias] is not None):
+        return False
+    for place, (column, value) in enumerate(zip(table.columns, values, strict=False)):
+        if value is None:
+            if column.required and place != table.alias:
+                return False
+        elif value is not CUT and (
+            not isinstance(value, _TYPES[column.kind]) or (column.words and value not in column.words)
+        ):
+            return False
+    return values[0] is not CUT
 
 
-def copy_readable(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
-    """Everything of our tables that can be read, within the caller's transaction; the search index is left out."""
-    from sqlite_utils import Database
+def _fitting(table: _Table, row: Row) -> tuple[Value, ...] | None:
+    """The row as the table has it, with what it leaves out; None: it is of another table, or can't be used."""
+    if not _has_shape(table, row) or (not row.whole and table.name in _OUTLINED):
+        return None
+    made: list[Value] = []
+    for place, column in enumerate(table.columns):
+        value = row.values[place] if place < len(row.values) else column.default
+        if place == table.alias:
+            value = row.key
+        elif isinstance(value, Cut):
+            value = column.default if column.default is not None else column.empty if column.required else None
+        if isinstance(value, str) and column.json is not None and not column.json(value):
+            if table.name in _OUTLINED:
+                return None
+            value = column.empty if column.required else None
+        if value is None and column.required and place != table.alias:
+            value = _NEUTRAL[column.kind]
+        made.append(value)
+    check = _CONTENT.get(table.name)
+    if check is not None and not check(dict(zip([column.name for column in table.columns], made, strict=True))):
+        return None
+    return tuple(made)
 
-    into = Database(target)
-    for name in into.table_names():
-        if name.startswith(("sqlite_", "search")):
-            continue
-        wanted = [column.name for column in into[name].columns]
+
+def _follows(before: Sequence[Value | Cut], key: Sequence[Value | Cut]) -> bool:
+    try:
+        return tuple(before) < tuple(key)
+    except TypeError:
+        return False
+
+
+_CONTENT: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "transcripts": lambda row: is_transcript(row["hash"], row["data"]),
+    "tasks": lambda row: foreign.is_packed(row["data"], row["hash"]),
+    "evidence": lambda row: are_results(row["data"]),
+    "judge_replies": lambda row: foreign.is_packed(row["data"]),
+}
+"""Whether the bytes of a row are what they should be."""
+
+
+@lru_cache(maxsize=2)
+def _tables(version: int) -> dict[str, _Table]:
+    """Our tables as this version has them."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        least: dict[str, int] = {}
+        for number in range(1, version + 1):
+            schema.migrate(made, upto=number)
+            for name in _names(made):
+                least.setdefault(name, len(_raw(made, name)))
+            if number == _REWRITTEN:
+                least["run_replies"] = len(_raw(made, "run_replies"))
+        return {name: _table_of(_raw(made, name), name, least[name]) for name in _names(made)}
+
+
+def _names(connection: sqlite3.Connection) -> list[str]:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return [name for (name,) in rows if not name.startswith(_NOT_OURS)]
+
+
+def _raw(connection: sqlite3.Connection, table: str) -> dict[str, tuple[str, bool, str | None, int]]:
+    """By column: its type, whether it must be there, its default as SQL, and its place in the key (from 1; 0: none)."""
+    return {
+        name: (kind.upper(), bool(required), default, key)
+        for _, name, kind, required, default, key in connection.execute(f"PRAGMA table_info({table})")
+    }
+
+
+def _columns_of(entry: _Entry) -> dict[str, tuple[str, bool, str | None, int]]:
+    """The columns that the file's own statement makes; nothing where it is not one that makes this table."""
+    if not re.match(rf'CREATE TABLE "?{re.escape(entry.name)}"?\s*\(', entry.sql) or not entry.name.isidentifier():
+        return {}
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         try:
-            there = {row[1] for row in source.execute(f"PRAGMA table_info({name})")}
-        except sqlite3.DatabaseError:
-            there = set(wanted)
-        columns = [column for column in wanted if column in there]
-        if columns:
-            _copy_table(source, target, name, columns)
+            made.execute(entry.sql)
+            return _raw(made, entry.name)
+        except sqlite3.Error:
+            return {}
 
 
-def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str, columns: list[str]) -> None:
-    names = ", ".join(columns)
-    key = columns[0]  # schema.py promises: an integer, the first of the key
-    read = f"SELECT {names} FROM {table} NOT INDEXED WHERE {key} BETWEEN ? AND ?"
-    write = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({','.join('?' * len(columns))})"
-    low, high = _bounds(source, table, key)
-    probes = 0
-    pending = [(low, high)]
-    while pending and probes < _PROBES:
-        low, high = pending.pop()
-        rows: list[tuple[Any, ...]] = []
-        try:
-            for row in source.execute(read, (low, high)):
-                rows.append(row)
-                if len(rows) >= 1000:
-                    target.executemany(write, rows)
-                    rows.clear()
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error) and not isinstance(error, sqlite3.OperationalError):
-                raise
-            probes += 1
-            if low < high:
-                middle = (low + high) // 2
-                # The end first onto the pile: ranges are read from the start.
-                pending += [(middle + 1, high), (low, middle)]
-        target.executemany(write, rows)
+def _table_of(columns: Mapping[str, tuple[str, bool, str | None, int]], name: str, least: int) -> _Table:
+    keys = [(place, kind) for place, (kind, _, _, key) in enumerate(columns.values()) if key]
+    alias = keys[0][0] if len(keys) == 1 and keys[0][1] == "INTEGER" else None
+    return _Table(
+        name,
+        tuple(_column(name, column, *rest[:3]) for column, rest in columns.items()),
+        alias,
+        min(least, len(columns)),
+        len(keys),
+    )
 
 
-def _bounds(source: sqlite3.Connection, table: str, key: str) -> tuple[int, int]:
-    bounds = []
-    for function, unknown in (("min", 0), ("max", _UNKNOWN_END)):
-        try:
-            # With a plus sign SQLite reads an index if it can: the table itself may be what is broken.
-            found = source.execute(f"SELECT {function}(+{key}) FROM {table}").fetchone()[0]
-            bounds.append(int(found or 0))
-        except (sqlite3.DatabaseError, ValueError, TypeError):
-            bounds.append(unknown)
-    return bounds[0], bounds[1]
+def _column(table: str, name: str, kind: str, required: bool, default: str | None) -> _Column:
+    check, empty = None, ""
+    if (table, name) in foreign.LISTS:
+        check, empty = foreign.is_list, "[]"
+    elif (table, name) in foreign.OBJECTS:
+        check, empty = foreign.is_object, "{}"
+    known = kind if kind in _TYPES else "TEXT"
+    return _Column(name, known, required, _literal(default), foreign.WORDS.get((table, name), ()), check, empty)
+
+
+def _literal(default: str | None) -> Value:
+    """The value of a default: a number or a text in quotes."""
+    if default is None or default.upper() == "NULL":
+        return None
+    if default.startswith("'") and default.endswith("'"):
+        return default[1:-1].replace("''", "'")
+    try:
+        return int(default)
+    except ValueError:
+        return None

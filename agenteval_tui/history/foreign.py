@@ -35,7 +35,7 @@ _LAST_MS = 253_402_300_799_999  # 9999-12-31
 _LARGEST_NUMBER = 1e300
 _LETTERS = "0-9A-Za-z._-"
 _IDS = {"executions": "uid", "runs": "uid"}
-_WORDS = {
+WORDS = {
     ("executions", "kind"): ("run", "import"),
     ("executions", "status"): ("running", "finished", "cancelled", "stopped", "failed", "interrupted"),
     ("runs", "status"): (
@@ -45,11 +45,11 @@ _WORDS = {
     ("triage", "decision"): ("accept", "fix", "quarantine", "label", "ignore"),
     ("taken_back", "kind"): ("label", "triage", "baseline"),
 }
-_LISTS = (
+LISTS = (
     *(("executions", name) for name in ("suite_keys", "suites", "agents")),
     *(("plans", name) for name in ("tags", "criteria")),
 )
-_OBJECTS = (
+OBJECTS = (
     ("executions", "options"),
     ("plans", "variables"),
     ("criteria", "spec"),
@@ -95,8 +95,8 @@ def check_rows(connection: sqlite3.Connection, where: str) -> None:
     Its tables are known to be ours (`check_tables`). Each table is read once, by SQLite.
     """
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
-    connection.create_function("list_of_texts", 1, _is_list, deterministic=True)
-    connection.create_function("object_of_json", 1, _is_object, deterministic=True)
+    connection.create_function("list_of_texts", 1, is_list, deterministic=True)
+    connection.create_function("object_of_json", 1, is_object, deterministic=True)
     tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for table in sorted(tables):
         if table.startswith(("search", "sqlite_")):
@@ -121,20 +121,20 @@ def _conditions(connection: sqlite3.Connection, table: str) -> Iterator[tuple[st
                 column,
                 f"{column} GLOB '*[^{_LETTERS}]*' OR {column} GLOB '.*' OR length({column}) NOT BETWEEN 1 AND 100",
             )
-        if (table, column) in _WORDS:
-            yield column, f"{column} NOT IN ({', '.join(repr(one) for one in _WORDS[table, column])})"
-        if (table, column) in _LISTS:
+        if (table, column) in WORDS:
+            yield column, f"{column} NOT IN ({', '.join(repr(one) for one in WORDS[table, column])})"
+        if (table, column) in LISTS:
             yield column, f"NOT list_of_texts({column})"
-        if (table, column) in _OBJECTS:
+        if (table, column) in OBJECTS:
             yield column, f"{column} IS NOT NULL AND NOT object_of_json({column})"
 
 
-def _is_list(text: str) -> bool:
+def is_list(text: str) -> bool:
     value = _read(text)
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _is_object(text: str) -> bool:
+def is_object(text: str) -> bool:
     return isinstance(_read(text), dict)
 
 

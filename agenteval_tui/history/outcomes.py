@@ -24,6 +24,7 @@ from agenteval_tui.history.rows import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import criterion_names
 from agenteval_tui.transcripts.ending import ending_of, with_ending
+from agenteval_tui.transcripts.model import Transcript
 
 # Which of an execution's totals a status counts in.
 TOTAL_OF = {
@@ -103,20 +104,25 @@ class End:
             None if error is None else (error.kind, error.message),
             "" if ending is None else ending.code,
         )
-        self.calls = [
-            (
-                position,
-                clean(call.name),
-                clean(call.arguments) if isinstance(call.arguments, str) else json_text(call.arguments),
-                call.status,
-                call.duration_ms,
-            )
-            for position, call in enumerate(transcript.tool_calls)
-        ]
+        self.calls = call_rows(transcript)
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Write the run; one that had ended already is replaced."""
         end_runs(connection, totals, [self])
+
+
+def call_rows(transcript: Transcript) -> list[tuple[Any, ...]]:
+    """The rows of a transcript's tool calls, but for its number."""
+    return [
+        (
+            position,
+            clean(call.name),
+            clean(call.arguments) if isinstance(call.arguments, str) else json_text(call.arguments),
+            call.status,
+            call.duration_ms,
+        )
+        for position, call in enumerate(transcript.tool_calls)
+    ]
 
 
 def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[End]) -> None:

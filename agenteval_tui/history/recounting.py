@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from agenteval_tui.history.blobs import search_document, unpack_transcript
+from agenteval_tui.history.blobs import clean, search_document, unpack_results, unpack_transcript
 from agenteval_tui.history.dataset_rows import key_runs
-from agenteval_tui.history.outcomes import TOTAL_OF, planned_prompt
+from agenteval_tui.history.outcomes import TOTAL_OF, call_rows, planned_prompt
 from agenteval_tui.history.recordings import ASKED, settle_all
 from agenteval_tui.text.identity import now_ms
 
@@ -25,51 +28,202 @@ def admit_losses(connection: sqlite3.Connection) -> None:
     )
 
 
-def complete(target: sqlite3.Connection) -> None:
-    """Put something in the place of rows that others need, and count again what was counted."""
-    now = now_ms()
-    target.execute(
+REBUILT = ("tool_calls", "criterion_results")
+"""Tables whose rows all stand in transcripts and evidence too."""
+_OF_RUNS = ("criterion_results", "evidence", "labels", "failed_attempts", "run_replies")
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Rows that are known to be lost, and rows that were lost and are made anew, by table."""
+
+    lost: dict[str, int]
+    rebuilt: dict[str, int]
+
+
+def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Completed:
+    """Put something in the place of rows that others need, take out what speaks of lost ones, and count again.
+
+    `damaged`: tables of which rows may be lost; what they have twice is made anew.
+    """
+    lost: dict[str, int] = {}
+    rebuilt: dict[str, int] = {}
+
+    def run(table: str, statement: str, values: tuple[Any, ...] = ()) -> None:
+        number = target.execute(statement, values).rowcount
+        if number:
+            lost[table] = lost.get(table, 0) + number
+
+    lost_runs = _lost_runs(target, counted="runs" in damaged)
+    if lost_runs:
+        lost["runs"] = lost_runs
+    run(
+        "executions",
         "INSERT INTO executions (id, uid, title, kind, source, status, started_ms, options, suite_keys, owner)"
-        " SELECT DISTINCT execution, 'RECOVERED-' || execution, 'recovered runs', 'run', '', 'interrupted',"
-        " ?, '{}', '[]', '' FROM runs WHERE execution NOT IN (SELECT id FROM executions)",
-        (now,),
+        " SELECT execution, 'RECOVERED-' || execution, 'recovered runs', 'run', '', 'interrupted',"
+        " coalesce(min(started_ms), ?), '{}', '[]', '' FROM runs WHERE execution NOT IN (SELECT id FROM executions)"
+        " GROUP BY execution",
+        (now_ms(),),
     )
-    target.execute(
+    run(
+        "tests",
         "INSERT INTO tests (id, suite, test_id, name) SELECT DISTINCT test, 0, 'recovered-' || test, 'recovered'"
-        " FROM runs WHERE test NOT IN (SELECT id FROM tests)"
+        " FROM runs WHERE test NOT IN (SELECT id FROM tests)",
     )
-    target.execute(
+    suites = (
         "INSERT INTO suites (id, key, name) SELECT DISTINCT suite, 'recovered:' || suite, 'recovered'"
-        " FROM tests WHERE suite NOT IN (SELECT id FROM suites)"
+        " FROM tests WHERE suite {} AND suite NOT IN (SELECT id FROM suites)"
     )
-    target.execute(
+    run("suites", suites.format("!= 0"))
+    target.execute(suites.format("= 0"))  # of the tests above: nobody knows which suites are theirs
+    run(
+        "plans",
         "INSERT INTO plans (id, hash, prompt, prompt_head, tags, variables, criteria)"
         " SELECT DISTINCT plan, CAST('recovered' || plan AS BLOB), '', '', '[]', '{}', '[]'"
-        " FROM runs WHERE plan NOT IN (SELECT id FROM plans)"
+        " FROM runs WHERE plan NOT IN (SELECT id FROM plans)",
     )
     target.execute("UPDATE runs SET dataset_row = NULL WHERE dataset_row NOT IN (SELECT id FROM dataset_rows)")
     key_runs(target)
     settle_all(target)
     _never_again(target)
+    gone = target.execute(
+        "SELECT count(DISTINCT transcript) FROM runs WHERE transcript NOT IN (SELECT id FROM transcripts)"
+        " AND transcript != ?",
+        (LOST,),
+    ).fetchone()[0]
+    if gone:
+        lost["transcripts"] = gone
     admit_losses(target)
-    for table, owner in (
-        ("criterion_results", "run"),
-        ("evidence", "run"),
-        ("failed_attempts", "run"),
-        ("tool_calls", "transcript"),
+    if "tool_calls" in damaged:
+        rebuilt["tool_calls"] = _rebuild_calls(target)
+    if "criterion_results" in damaged:
+        rebuilt["criterion_results"] = _rebuild_results(target)
+    for table in _OF_RUNS:
+        run(table, f"DELETE FROM {table} WHERE run NOT IN (SELECT id FROM runs)")
+    run("tool_calls", "DELETE FROM tool_calls WHERE transcript NOT IN (SELECT id FROM transcripts)")
+    run("run_replies", "DELETE FROM run_replies WHERE reply NOT IN (SELECT id FROM judge_replies)")
+    for table, column, other in (
+        ("baselines", "test", "tests"),
+        ("baselines", "execution", "executions"),
+        ("baselines", "run", "runs"),
+        ("quarantines", "test", "tests"),
+        ("imports", "execution", "executions"),
+        ("criterion_texts", "test", "tests"),
     ):
-        target.execute(f"DELETE FROM {table} WHERE {owner} NOT IN (SELECT id FROM {owner}s)")
-    target.execute(
-        "DELETE FROM run_replies WHERE run NOT IN (SELECT id FROM runs) OR reply NOT IN (SELECT id FROM judge_replies)"
-    )
-    target.execute(
-        "DELETE FROM criterion_texts WHERE test NOT IN (SELECT id FROM tests)"
-        " OR criterion NOT IN (SELECT id FROM criteria)"
-    )
+        run(table, f"DELETE FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})")
+    rebuilt["criteria"] = _name_criteria(target, run)
+    without = int(target.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
+    if "evidence" in damaged and without:
+        lost["evidence"] = lost.get("evidence", 0) + without
     # The number of a lost task may be given to another one: what named it must not run that.
+    tasks = "SELECT task FROM runs UNION SELECT setup FROM executions"
+    gone = target.execute(f"SELECT count(task) FROM ({tasks}) WHERE task NOT IN (SELECT id FROM tasks)").fetchone()[0]
+    if gone:
+        lost["tasks"] = gone
     target.execute("UPDATE runs SET task = NULL WHERE task NOT IN (SELECT id FROM tasks)")
     target.execute("UPDATE executions SET setup = NULL WHERE setup NOT IN (SELECT id FROM tasks)")
     recount(target)
+    return Completed(lost, rebuilt)
+
+
+WITHOUT_EVIDENCE = (
+    "SELECT DISTINCT run FROM criterion_results WHERE run NOT IN (SELECT run FROM evidence)"
+    " AND run IN (SELECT id FROM runs)"
+)
+"""Runs that have results and whose evidence is lost."""
+
+
+def _lost_runs(target: sqlite3.Connection, *, counted: bool) -> int:
+    """How many runs are lost, as far as what they had says, and (`counted`) their executions."""
+    named = " UNION ".join(f"SELECT run FROM {table}" for table in _OF_RUNS)
+    known = target.execute(f"SELECT count(*) FROM ({named}) WHERE run NOT IN (SELECT id FROM runs)").fetchone()[0]
+    if not counted:
+        return int(known)
+    number = target.execute(
+        "SELECT coalesce(sum(max(e.runs - (SELECT count(*) FROM runs WHERE execution = e.id), 0)), 0) FROM executions e"
+    ).fetchone()[0]
+    return max(int(known), int(number))
+
+
+def _rebuild_calls(target: sqlite3.Connection) -> int:
+    """The rows of tool calls of all transcripts, where they are missing. Gives their number."""
+    number_of = 0
+    for number, data in _each(target, "SELECT id, data FROM transcripts WHERE id > ? ORDER BY id LIMIT 500"):
+        try:
+            calls = call_rows(unpack_transcript(data))
+        except ValueError:
+            continue
+        number_of += target.executemany(
+            "INSERT OR IGNORE INTO tool_calls (transcript, position, name, arguments, status, duration_ms)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [(number, *call) for call in calls],
+        ).rowcount
+    return number_of
+
+
+def _rebuild_results(target: sqlite3.Connection) -> int:
+    """The rows of criteria's results of all runs, where they are missing. Gives their number.
+
+    Their causes are found when they are asked for.
+    """
+    number_of = 0
+    for number, data in _each(target, "SELECT run, data FROM evidence WHERE run > ? ORDER BY run LIMIT 500"):
+        try:
+            results = unpack_results(data)
+        except ValueError:
+            continue
+        number_of += target.executemany(
+            "INSERT OR IGNORE INTO criterion_results (run, position, criterion, name, outcome, score, source)"
+            " VALUES (?, ?, (SELECT id FROM criteria WHERE hash = ?), ?, ?, ?, ?)",
+            [
+                (number, place, clean(r.criterion_hash), clean(r.criterion), r.outcome.value, r.score, clean(r.source))
+                for place, r in enumerate(results)
+            ],
+        ).rowcount
+    return number_of
+
+
+def _name_criteria(target: sqlite3.Connection, run: Callable[[str, str, tuple[Any, ...]], None]) -> int:
+    """Lost versions of criteria: their hashes stand in the evidence, and what was written beside their tests.
+
+    Gives the number of those of which nothing is lost.
+    """
+    whole = 0
+    named = " UNION ".join(
+        f"SELECT criterion FROM {table}" for table in ("criterion_results", "labels", "run_replies", "criterion_texts")
+    )
+    for (number,) in target.execute(
+        f"SELECT criterion FROM ({named}) WHERE criterion NOT IN (SELECT id FROM criteria)"
+    ).fetchall():
+        digest = ""
+        for position, data in target.execute(
+            "SELECT c.position, e.data FROM criterion_results c JOIN evidence e ON e.run = c.run"
+            " WHERE c.criterion = ? LIMIT 20",
+            (number,),
+        ):
+            try:
+                digest = clean(unpack_results(data)[position].criterion_hash)
+            except (ValueError, IndexError):
+                continue
+            break
+        spec = target.execute("SELECT min(spec) FROM criterion_texts WHERE criterion = ?", (number,)).fetchone()[0]
+        statement = (
+            "INSERT OR IGNORE INTO criteria (id, hash, spec, first_ms) VALUES (?1, ?2, ?3, coalesce((SELECT"
+            " min(r.started_ms) FROM criterion_results c JOIN runs r ON r.id = c.run WHERE c.criterion = ?1), 0))"
+        )
+        if digest and spec is not None:
+            whole += target.execute(statement, (number, digest, spec)).rowcount
+        else:
+            run("criteria", statement, (number, digest or f"recovered-{number}", spec))
+    return whole
+
+
+def _each(target: sqlite3.Connection, statement: str) -> Iterator[tuple[int, bytes]]:
+    """Rows by their number, some at a time: their table may be written meanwhile."""
+    last = 0
+    while rows := target.execute(statement, (last,)).fetchall():
+        yield from rows
+        last = rows[-1][0]
 
 
 def _never_again(target: sqlite3.Connection) -> None:

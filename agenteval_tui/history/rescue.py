@@ -1,8 +1,4 @@
-"""A damaged file: everything that SQLite can still read goes into a new one; the damaged one is kept beside it.
-
-SQLite stops at the first broken page of a table. So each table is read in ranges of its key, and a range that can't
-be read is halved until only what is broken is left out.
-"""
+"""A damaged file: everything that can still be read goes into a new one; the damaged one is kept beside it."""
 
 # ruff: noqa: S608 - statements are put together from words of ours; values are always bound
 
@@ -13,16 +9,62 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from agenteval_tui.history import schema
-from agenteval_tui.history.damaged import copy_readable, open_damaged
+from agenteval_tui.history.damaged import Damaged, Found
 from agenteval_tui.history.errors import HistoryError, explain
-from agenteval_tui.history.recounting import complete, reindex
+from agenteval_tui.history.pages import MAGIC
+from agenteval_tui.history.recounting import REBUILT, Completed, complete, reindex
 
 _OURS = (".db", ".sqlite", ".sqlite3", "")  # a file of another name may be anything: it is not moved
-_HEADER = b"SQLite format 3\0"
+
+_ORDER = ("executions", "runs", "transcripts", "evidence", "labels", "baselines", "triage", "quarantines")
+_NAMES = {
+    "executions": ("title and settings of an execution", "titles and settings of executions"),
+    "runs": ("run", "runs"),
+    "transcripts": ("transcript", "transcripts"),
+    "evidence": ("run's evidence", "runs' evidence"),
+    "labels": ("label", "labels"),
+    "baselines": ("baseline", "baselines"),
+    "triage": ("decision", "decisions"),
+    "quarantines": ("quarantine", "quarantines"),
+    "criterion_results": ("criterion's result", "criteria's results"),
+    "tool_calls": ("tool call", "tool calls"),
+    "plans": ("prompt with its variables", "prompts with their variables"),
+    "tests": ("test's name", "tests' names"),
+    "suites": ("suite's name", "suites' names"),
+    "criteria": ("version of a criterion", "versions of criteria"),
+    "criterion_texts": ("criterion's text", "criteria's texts"),
+    "judge_replies": ("judge's reply", "judges' replies"),
+    "run_replies": ("reference to a judge's reply", "references to judges' replies"),
+    "failed_attempts": ("failed attempt", "failed attempts"),
+    "tasks": ("group of runs' inputs", "groups of runs' inputs"),
+    "dataset_rows": ("row of a dataset", "rows of datasets"),
+    "imports": ("record of an import", "records of imports"),
+    "taken_back": ("record of what was taken back", "records of what was taken back"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What is lost of a table: whole rows, and parts of rows (`cut`); `pages` that were destroyed where nothing says
+    how many rows were on them."""
+
+    table: str
+    rows: int = 0
+    cut: int = 0
+    pages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """Rows that were saved (of executions, runs, transcripts), and everything that was lost."""
+
+    rows: dict[str, int]
+    lost: tuple[Loss, ...]
 
 
 def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
@@ -33,17 +75,16 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
     """
     if path.suffix.lower() not in _OURS and not _has_header(path):
         raise HistoryError("this is not a history file", where=str(path), mend="name another file with --db")
-    new, repaired = Path(f"{path}.rescue"), Path(f"{path}.repair")
+    new = Path(f"{path}.rescue")
     with Path(f"{path}.lock").open("ab") as lock:
         os.fchmod(lock.fileno(), 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not still_damaged():
             return f"the history file was damaged; another agenteval has just mended it: {path}"
         try:
-            for file in (new, repaired):
-                _remove(file)
+            _remove(new)
             os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            saved = save_readable(path, new, repaired)
+            saved = save_readable(path, new)
             aside = _free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
             for end in ("", "-wal"):
                 with suppress(FileNotFoundError):
@@ -60,15 +101,35 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
                 mend="free some space, or give yourself write permission for the folder",
             ) from error
         finally:
-            for file in (new, repaired):
-                _remove(file)
+            _remove(new)
     return (
-        f"the history file was damaged; saved from it: {saved['executions']} executions, {saved['runs']} runs, "
-        f"{saved['transcripts']} transcripts; the damaged file is kept as {aside}"
+        f"the history file was damaged; saved from it: {saved.rows['executions']} executions,"
+        f" {saved.rows['runs']} runs, {saved.rows['transcripts']} transcripts; "
+        + (
+            f"lost: {', '.join(map(said, saved.lost))}; "
+            if saved.lost
+            else "nothing is lost; "
+            if any(saved.rows.values())
+            else ""
+        )
+        + f"the damaged file is kept as {aside}"
     )
 
 
-def salvage(path: Path, new: Path) -> dict[str, int]:
+def said(loss: Loss) -> str:
+    """The loss in words."""
+    what = _NAMES.get(loss.table, (loss.table, loss.table))
+    parts = []
+    if loss.rows:
+        parts.append(f"{loss.rows:,} {what[loss.rows != 1]}")
+    if loss.cut:
+        parts.append(f"parts of {loss.cut:,} {what[loss.cut != 1]}")
+    if loss.pages:
+        parts.append(f"an unknown number of {what[1]} ({loss.pages:,} {'page' if loss.pages == 1 else 'pages'})")
+    return ", ".join(parts)
+
+
+def salvage(path: Path, new: Path) -> Salvaged:
     """Write everything that can be read of a damaged (or whole) history file into the new file `new`; `path` stays as
     it is. Gives how many executions, runs and transcripts were saved.
 
@@ -82,15 +143,14 @@ def salvage(path: Path, new: Path) -> dict[str, int]:
     try:
         try:
             os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-            saved = save_readable(path, draft, Path(f"{draft}-repair"))
-            if not any(saved.values()):
+            saved = save_readable(path, draft)
+            if not any(saved.rows.values()):
                 raise HistoryError(
                     "nothing of a history can be read in this file", where=str(path), mend="no file was written"
                 )
             os.link(draft, new)  # there when all of it is; fails where there is a file, also one that came this moment
         finally:
-            for file in (draft, Path(f"{draft}-repair")):
-                _remove(file)
+            _remove(draft)
     except FileExistsError:
         raise _taken(new) from None
     except OSError as error:
@@ -106,42 +166,49 @@ def _taken(new: Path) -> HistoryError:
     )
 
 
-def save_readable(path: Path, new: Path, repaired: Path) -> dict[str, int]:
-    """Copy what can be read of `path` into the empty file `new`. `repaired` is a name for a copy that may be needed."""
-    target = sqlite3.connect(new, isolation_level=None)
-    try:
+def save_readable(path: Path, new: Path) -> Salvaged:
+    """Copy what can be read of `path` into the empty file `new`."""
+    with Damaged(path) as source, closing(sqlite3.connect(new, isolation_level=None)) as target:
         target.execute("PRAGMA synchronous = OFF")  # synced as a whole at the end
-        source = open_damaged(path, repaired)
-        try:
-            version = schema.version_of(source) if source is not None else schema.newest()
-            schema.migrate(target, upto=version if 0 < version <= schema.newest() else None)
-            target.execute("BEGIN")
-            if source is not None:
-                copy_readable(source, target)
-            target.execute("COMMIT")
-        finally:
-            if source is not None:
-                source.close()
+        schema.migrate(target, upto=source.version)
+        target.execute("BEGIN")
+        found = source.copy(target)
+        target.execute("COMMIT")
         schema.migrate(target)
         target.execute("BEGIN")
-        complete(target)
+        completed = complete(target, found.damaged)
         reindex(target)
         saved = {
             table: int(target.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
             for table in ("executions", "runs", "transcripts")
         }
         target.execute("COMMIT")
-    finally:
-        target.close()
     with new.open("rb") as file:
         os.fsync(file.fileno())
-    return saved
+    return Salvaged(saved, _losses(found, completed))
+
+
+def _losses(found: Found, completed: Completed) -> tuple[Loss, ...]:
+    """By table: what its indexes know, what other rows name, or what is there and can't be used, whichever is more."""
+    losses = []
+    for table in sorted({*found.missing, *found.pages, *found.cut, *found.unreadable, *completed.lost}, key=_place):
+        known = max(found.missing.get(table, 0), found.unreadable.get(table, 0)) - completed.rebuilt.get(table, 0)
+        rows = max(known, completed.lost.get(table, 0), 0)
+        pages = 0 if rows or table in found.missing or table in REBUILT else found.pages.get(table, 0)
+        if rows or pages or found.cut.get(table):
+            losses.append(Loss(table, rows, found.cut.get(table, 0), pages))
+    return tuple(losses)
+
+
+def _place(table: str) -> tuple[int, str]:
+    """What matters most comes first."""
+    return (_ORDER.index(table) if table in _ORDER else len(_ORDER)), table
 
 
 def _has_header(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return file.read(len(_HEADER)) == _HEADER
+            return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
 

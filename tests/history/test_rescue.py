@@ -252,7 +252,7 @@ def test_a_rescue_that_fails_leaves_the_damaged_file(path: Path, monkeypatch: py
     with pytest.raises(HistoryError, match="No space left"):
         rescue.salvage(path, path.with_name("saved.db"))
 
-    def killed(_: Path, draft: Path, __: Path) -> None:
+    def killed(_: Path, draft: Path) -> None:
         assert draft.exists()
         assert not path.with_name("saved.db").exists()
         raise KeyboardInterrupt
