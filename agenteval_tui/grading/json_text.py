@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,9 +18,10 @@ LIMIT = 2_000_000
 _PLACES_LIMIT = 200_000  # places of values are looked for in texts up to this length; they cost more than the reading
 _ATTEMPTS = 20
 _KEYS = 8
+_MOST_WORK = 20_000_000  # characters that are read in vain, looking for objects in a text
 
 __all__ = ["JsonSource", "NotJsonError", "UnreadableJsonError", "compact", "dotted", "embedded_json", "keys_of",
-           "read_json", "there_in"]  # fmt: skip
+           "objects_in", "read_json", "there_in"]  # fmt: skip
 
 SpanMap = Callable[[int, int], tuple[Span, ...]]
 
@@ -76,6 +77,28 @@ def embedded_json(text: str) -> tuple[int, int] | None:
             continue
         return start, end
     return None
+
+
+def objects_in(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Start, end and value of each JSON object that stands somewhere in `text`, those inside of others aside.
+
+    Raises `UnreadableJsonError` where so much looks like an object and is none that it is not all looked at.
+    """
+    if len(text) > LIMIT:
+        raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=len(text), most=LIMIT)
+    decoder = json.JSONDecoder(parse_constant=_refused)
+    start, work = text.find("{"), 0
+    while start >= 0:
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError) as problem:
+            work += max(0, getattr(problem, "pos", len(text)) - start)
+            if work > _MOST_WORK:
+                raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=work, most=_MOST_WORK) from None
+            start = text.find("{", start + 1)
+            continue
+        yield start, end, found
+        start = text.find("{", end)
 
 
 @dataclass(frozen=True)

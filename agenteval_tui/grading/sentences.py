@@ -505,6 +505,8 @@ def of_syntax(fields: Fields) -> str:
         return "the text is empty"
     if "constant" in fields:
         return f"{fields['constant']} is no JSON"
+    if fields.get("nowhere"):
+        return "there is no JSON object in the text"
     return f"{fields['syntax']} (line {fields['line']}, column {fields['column']})"
 
 

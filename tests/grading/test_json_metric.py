@@ -190,3 +190,27 @@ def test_schemas_are_loaded_when_one_is_used() -> None:
         "assert 'jsonschema' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).resolve().parents[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ('so {"a": 1} it', "passed"),
+        ('first {"b": {"a": 1}}, then {"a": 2}', "passed"),
+        ('first {"b": 1}, then {"c": 2}', "failed"),
+        ('{"b": {"a": 1}}', "failed"),  # what is inside of an object is no object of the text
+        ("[1, 2]", "failed"),
+        ("{broken {", "failed"),
+        ("", "failed"),
+        ('{"x": ' * 10_000, "error"),  # nobody can look at all of it
+    ],
+)
+def test_json_anywhere_in_a_text(text: str, outcome: str) -> None:
+    result = run(text, anywhere=True, required_keys=["a"])
+    assert result.outcome == outcome
+    spans = [text[one.start : one.end] for line in result.metrics[0].evidence for one in line.spans]
+    assert outcome != "passed" or any('"a"' in part or part.isdecimal() for part in spans)
+
+
+def test_nothing_anywhere_is_said() -> None:
+    assert run("no", anywhere=True).reason == "the value is no JSON: there is no JSON object in the text"

@@ -18,6 +18,7 @@ from agenteval_tui.grading.json_text import (
     dotted,
     embedded_json,
     keys_of,
+    objects_in,
     read_json,
     there_in,
 )
@@ -26,7 +27,7 @@ from agenteval_tui.grading.metrics.matchers import same_json
 from agenteval_tui.grading.metrics.metric import Check, Context, Finding, Metric
 from agenteval_tui.grading.metrics.verdicts import quick_results, with_evidence
 from agenteval_tui.grading.placeholders import has_placeholders
-from agenteval_tui.grading.results import Evidence, MetricResult, Span
+from agenteval_tui.grading.results import Evidence, MetricResult, Outcome, Span
 from agenteval_tui.grading.sentences import of_evidence
 from agenteval_tui.grading.value import Value
 from agenteval_tui.grading.words import quoted, shown
@@ -42,8 +43,9 @@ Path = tuple[str | int, ...]
 class Json(Metric):
     """Reads the value as JSON; it must be JSON, and everything that is given here must hold of it.
 
-    Of a text the whole must be JSON; the prototype class JsonResponse takes JSON out of a code block. The score is the
-    mean of what is given: fits the schema or not, share of the required keys, equal or not.
+    Of a text the whole must be JSON; the prototype class JsonResponse takes JSON out of a code block, and with
+    `anywhere` an object in the middle of a text will do. The score is the mean of what is given: fits the schema or
+    not, share of the required keys, equal or not.
     """
 
     any_json: ClassVar[frozenset[str]] = frozenset({"schema", "equals"})
@@ -56,6 +58,10 @@ class Json(Metric):
     )
     required_keys: list[str] | None = Field(
         None, description="Keys that must be there, with dots for keys inside of others: `order.items.0.price`."
+    )
+    anywhere: bool = Field(
+        False,
+        description="The JSON may stand anywhere in the text: it is enough that one object in it is as it should be.",
     )
     equals: Any = Field(None, description="The value is deeply equal to this. Objects have no order, and 1 is 1.0.")
 
@@ -157,10 +163,10 @@ class _CompiledJson:
         self._quick = quick_results(metric)
 
     def __call__(self, value: Value, context: Context) -> MetricResult:
-        from agenteval_tui.grading.metrics.json_schema import UnresolvedError
-
         metric = self._metric
         try:
+            if metric.anywhere and not isinstance(value, JsonValue | ListValue):
+                return self._somewhere(value, context)
             data, source = _data(value)
         except NotJsonError as problem:
             if not context.explain:
@@ -168,6 +174,25 @@ class _CompiledJson:
             return with_evidence(metric, False, 0.0, (_no_json(value, problem),))
         except UnreadableJsonError as problem:
             return metric.error_from(problem)
+        return self._judged(data, source, context)
+
+    def _somewhere(self, value: Value, context: Context) -> MetricResult:
+        """The first object of a text that is as it should be; else the one that is nearest to it."""
+        nearest: MetricResult | None = None
+        for start, end, data in objects_in(value.text):
+            found = self._judged(data, _Piece(value, start, end).source, context)
+            if found.outcome is not Outcome.FAILED:
+                return found
+            if nearest is None or (found.score or 0.0) > (nearest.score or 0.0):
+                nearest = found
+        if nearest is not None:
+            return nearest
+        raise NotJsonError({"nowhere": True}, 0)
+
+    def _judged(self, data: Any, source: JsonSource | None, context: Context) -> MetricResult:
+        from agenteval_tui.grading.metrics.json_schema import UnresolvedError
+
+        metric = self._metric
         parts: list[float] = []
         try:
             if self._schema is not None:
@@ -215,6 +240,18 @@ class _CompiledJson:
                 name = "equals" if len(found) == 1 else f"equals[{number}]"
                 wanted = _kept(expected)
                 yield Evidence(name, False, "", wanted, dotted(path), place(path), (), "equals", code, fields)
+
+
+class _Piece:
+    """A piece of a text that is JSON."""
+
+    def __init__(self, value: Value, start: int, end: int) -> None:
+        self._value = value
+        self._start = start
+        self.source = JsonSource(value.text[start:end], self._spans)
+
+    def _spans(self, start: int, end: int) -> tuple[Span, ...]:
+        return self._value.spans(self._start + start, self._start + end)
 
 
 def _data(value: Value) -> tuple[Any, JsonSource | None]:
