@@ -18,6 +18,9 @@ from agenteval_tui.text.problems import AgentevalError
 LARGEST = 20_000
 """Tests that are written into one file. More belong into a dataset."""
 
+NOT_TRANSLATED = "Not translated:"
+"""How the description of a criterion begins that asks a person for want of a counterpart."""
+
 
 @dataclass(slots=True)
 class FoundTests:
@@ -48,7 +51,7 @@ def by_hand(name: str, what: str) -> dict[str, Any]:
     """
     return {
         "name": name,
-        "description": f"Not translated: {what}",
+        "description": f"{NOT_TRANSLATED} {what}",
         "prototype_class": "TextResponse",
         "config_uxon": {"metrics": [{"type": "Human", "question": f"Does the answer fulfil this? {what}"[:500]}]},
     }

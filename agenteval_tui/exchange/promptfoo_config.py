@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from agenteval_tui.exchange.document import read_document
-from agenteval_tui.exchange.foreign_tests import FoundTests, by_hand
+from agenteval_tui.exchange.foreign_tests import NOT_TRANSLATED, FoundTests, by_hand
 from agenteval_tui.exchange.foreign_usage import number
 from agenteval_tui.exchange.message_dialects import plain_text
 from agenteval_tui.exchange.promptfoo_asserts import criteria_of
+from agenteval_tui.exchange.promptfoo_files import Files, has_tests
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.text.problems import AgentevalError
 
@@ -21,7 +23,6 @@ LOOKS_LIKE = "a promptfoo configuration: YAML or JSON with `prompts` and `provid
 
 _COMBINATIONS = 1000
 _LARGEST_PROMPT = 1_000_000
-_DATA = (".csv", ".jsonl", ".yaml", ".yml")
 
 
 def fits(value: Any) -> bool:
@@ -45,26 +46,33 @@ def tests(source: Source) -> FoundTests:
 def tests_of(config: Mapping[str, Any], folder: Path) -> FoundTests:
     """The tests of a configuration that stands in `folder`: one for each test and prompt."""
     found = FoundTests(name=plain_text(config.get("description")))
+    files = Files(folder, found)
     prompts = list(_prompts(config.get("prompts"), folder, found))
-    default = config["defaultTest"] if isinstance(config.get("defaultTest"), Mapping) else {}
-    if isinstance(config.get("defaultTest"), str):
-        found.note(f"defaultTest {config['defaultTest']} stands in another file and was not read")
+    default = config.get("defaultTest")
+    if isinstance(default, str):
+        default = files.value(default.removeprefix("file://"))
+    adding = _Adding(config, _mapping(default), prompts, files, found)
     given = config.get("tests")
     listed = given if isinstance(given, list) else [given] if given else []
-    for number_, one in enumerate(listed or [{}], 1):
-        if isinstance(one, Mapping):
-            for variables in _variables({**_mapping(default.get("vars")), **_mapping(one.get("vars"))}, found):
-                _add(one, default, variables, prompts, found, number_)
-        elif isinstance(one, str) and one.removeprefix("file://").endswith(_DATA):
-            _add({}, default, {}, prompts, found, number_, dataset=one.removeprefix("file://"))
-            found.note(f"rows of {one}: their columns __expected are not translated")
+    scenarios = config["scenarios"] if isinstance(config.get("scenarios"), list) else []
+    for one in listed or ([] if scenarios else [{}]):
+        if isinstance(one, str):
+            adding.named(one)
+        elif isinstance(one, Mapping) and not ("path" in one and one.keys() <= {"path", "config"}):
+            adding.case(one)
         else:
             found.skipped.append(f"tests that stand elsewhere ({plain_text(one)[:80]}) can't be read")
-    for key in ("scenarios", "nunjucksFilters", "extensions"):
+    for one in scenarios:
+        for scenario in files.tests(one) if isinstance(one, str) else [one]:
+            adding.scenario(scenario)
+    for key in ("nunjucksFilters", "extensions"):
         if config.get(key):
             found.note(f"`{key}` is not translated")
     if config.get("providers") or config.get("targets"):
         found.note("the providers are not translated: name the agent as `agent:` or with --agent")
+    if adding.asked:
+        kinds = ", ".join(f"{kind} ({count:,})" if count > 1 else kind for kind, count in adding.asked.most_common(20))
+        found.note(f"a person is asked where promptfoo's assertion has no counterpart: {kinds}")
     return found
 
 
@@ -108,39 +116,129 @@ def _variables(given: Mapping[str, Any], found: FoundTests) -> Iterator[dict[str
         yield {**rest, **dict(zip(listed, values, strict=True))}
 
 
-def _add(
-    one: Mapping[str, Any],
-    default: Mapping[str, Any],
-    variables: Mapping[str, Any],
-    prompts: list[str],
-    found: FoundTests,
-    number_: int,
-    *,
-    dataset: str = "",
-) -> None:
-    options = _mapping(one.get("options"))
-    own = one["assert"] if isinstance(one.get("assert"), list) else []
-    inherited = [] if options.get("disableDefaultAsserts") else default.get("assert")
-    criteria = criteria_of([*own, *(inherited if isinstance(inherited, list) else [])])
-    name = plain_text(one.get("description")) or _shown(variables) or f"test {number_}"
-    if not criteria:
-        criteria = [by_hand("Good", f"{name}: promptfoo asserts nothing of it")]
-    threshold = number(one.get("threshold", default.get("threshold")))
-    if threshold is not None:
-        found.note("a test with a threshold passes in promptfoo whatever single assertions say; here they count, too")
-    if not prompts:
-        found.skipped.append(f"{name}: no prompt can be read")
-    for index, prompt in enumerate(prompts, 1):
-        test: dict[str, Any] = {"name": f"{name} (prompt {index})" if len(prompts) > 1 else name}
-        test |= _asked(prompt)
-        if variables:
-            test["variables"] = dict(variables)
-        test["criteria"] = criteria
-        if dataset:
-            test["dataset"] = {"file": dataset}
-        if threshold is not None and 0 <= threshold <= 1:
-            test["pass_threshold"] = threshold
-        found.tests.append(test)
+class _Adding:
+    """Makes tests of promptfoo's: of each test one for each prompt and combination of variables."""
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        default: Mapping[str, Any],
+        prompts: list[str],
+        files: Files,
+        found: FoundTests,
+    ) -> None:
+        self._config = config
+        self._default = default
+        self._prompts = prompts
+        self._files = files
+        self._found = found
+        self._number = 0
+        self.asked: Counter[str] = Counter()
+        """The kinds of assertions that a person is asked about."""
+
+    def named(self, name: str) -> None:
+        """The tests of a file, or of the files that a pattern stands for."""
+        plain = name.removeprefix("file://")
+        if "://" in plain:
+            self._found.skipped.append(f"tests that stand elsewhere ({plain[:80]}) can't be read")
+            return
+        paths = self._files.paths(plain) if plain.lower().endswith(".csv") else []
+        if len(paths) == 1 and not has_tests(paths[0]):
+            self.case({}, dataset=plain)  # its columns are variables, and nothing else
+            return
+        for one in self._files.tests(plain):
+            self.case(one)
+
+    def scenario(self, given: Any) -> None:
+        """Each test of a scenario with each of its configurations."""
+        if not isinstance(given, Mapping):
+            self._found.skipped.append("a scenario is no object")
+            return
+        for data in list(self._parts(given.get("config"))) or [{}]:
+            for one in list(self._parts(given.get("tests"))) or [{}]:
+                self.case({
+                    **data,
+                    **one,
+                    "vars": {**self._files.variables(data.get("vars")), **self._files.variables(one.get("vars"))},
+                    "assert": [*_listed(data.get("assert")), *_listed(one.get("assert"))],
+                    "options": {**_mapping(data.get("options")), **_mapping(one.get("options"))},
+                })  # fmt: skip
+
+    def _parts(self, given: Any) -> Iterator[Mapping[str, Any]]:
+        for one in given if isinstance(given, list) else [given]:
+            if isinstance(one, str):
+                yield from self._files.tests(one)
+            elif isinstance(one, Mapping):
+                yield one
+
+    def case(self, one: Mapping[str, Any], *, dataset: str = "") -> None:
+        """A test."""
+        self._number += 1
+        shared = self._files.variables(self._default.get("vars"))
+        for variables in _variables({**shared, **self._files.variables(one.get("vars"))}, self._found):
+            self._add(one, variables, dataset)
+
+    def _add(self, one: Mapping[str, Any], variables: Mapping[str, Any], dataset: str) -> None:
+        options = {**_mapping(self._default.get("options")), **_mapping(one.get("options"))}
+        limit = number(one["threshold"] if one.get("threshold") is not None else self._default.get("threshold"))
+        threshold = limit if limit is not None and 0 <= limit <= 1 else None
+        name = plain_text(one.get("description")) or _shown(variables) or f"test {self._number}"
+        criteria = self._criteria(one, options, limit, name)
+        if not self._prompts:
+            self._found.skipped.append(f"{name}: no prompt can be read")
+        for index, prompt in enumerate(self._prompts, 1):
+            test: dict[str, Any] = {"name": f"{name} (prompt {index})" if len(self._prompts) > 1 else name}
+            test |= _asked(f"{plain_text(options.get('prefix'))}{prompt}{plain_text(options.get('suffix'))}")
+            if variables:
+                test["variables"] = dict(variables)
+            test["criteria"] = criteria
+            if dataset:
+                test["dataset"] = {"file": dataset}
+            if threshold is not None:
+                test["pass_threshold"] = threshold
+            self._found.tests.append(test)
+
+    def _criteria(
+        self, one: Mapping[str, Any], options: Mapping[str, Any], limit: float | None, name: str
+    ) -> list[dict[str, Any]]:
+        inherited = [] if options.get("disableDefaultAsserts") else _listed(self._default.get("assert"))
+        assertions = [self._resolved(each) for each in (*_listed(one.get("assert")), *inherited)]
+        change = options.get("transform") or options.get("postprocess")
+        if change:
+            # What is looked at is not what the agent said, but what a program makes of it.
+            assertions = [{**each, "transform": change} if isinstance(each, Mapping) else each for each in assertions]
+        threshold = limit if limit is not None and 0 <= limit <= 1 else None
+        made = criteria_of(assertions, read=self._files.value, threshold=threshold)
+        scored = one.get("assertScoringFunction") or self._default.get("assertScoringFunction")
+        if scored:
+            for each in made:
+                each["severity"] = "info"
+            made.append(by_hand("Scoring function", f"promptfoo's assertScoringFunction {plain_text(scored)[:300]}"))
+        elif limit is not None and threshold is None:
+            made.append(by_hand("Threshold", f"promptfoo's threshold {limit:g}"))
+        for each in made:
+            if each.get("description", "").startswith(NOT_TRANSLATED):
+                kind = each["description"].removeprefix(f"{NOT_TRANSLATED} promptfoo's ").removeprefix("assertion ")
+                self.asked[kind.split(" ", 1)[0]] += 1
+        return made or [by_hand("Good", f"{name}: promptfoo asserts nothing of it")]
+
+    def _resolved(self, given: Any) -> Any:
+        """An assertion, also where it is a template of the configuration: `$ref: "#/assertionTemplates/name"`."""
+        if not isinstance(given, Mapping):
+            return given
+        if isinstance(given.get("assert"), list):
+            return {**given, "assert": [self._resolved(one) for one in given["assert"]]}
+        ref = given.get("$ref")
+        if not isinstance(ref, str) or not ref.startswith("#/"):
+            return given
+        there: Any = self._config
+        for step in ref[2:].split("/"):
+            there = there.get(step) if isinstance(there, Mapping) else None
+        return there if isinstance(there, Mapping) and "$ref" not in there else {"type": f"$ref {ref}"}
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else []
 
 
 def _asked(prompt: str) -> dict[str, Any]:

@@ -90,8 +90,8 @@ def test_promptfoos_configuration(suite: Read) -> None:
     assert {test.variables["q"] for test in made.tests} == {"Oslo?", "Rome", "Bern"}
     types = [[one["type"] for one in metrics(criterion)] for criterion in first.criteria]
     assert types == [
-        ["TextMatch"], ["TextMatch"], ["Json"], ["Regex"], ["Json"], ["Judge"], ["Similarity"], ["Length"],
-        ["ToolCheck"], ["ToolCheck"], ["Human"], ["TextMatch"], ["TextMatch"], ["Latency"],
+        ["TextMatch"], ["TextMatch"], ["Json"], ["Regex"], ["Json"], ["Judge"], ["Similarity"], ["Regex"],
+        ["ToolCheck"], ["Trajectory"], ["Human"], ["TextMatch"], ["TextMatch"], ["Latency"],
     ]  # fmt: skip
     named, negated, *_ = first.criteria
     assert (named.name, named.weight, metrics(named)[0]["contains_ignore_case"]) == ("names it", 2, "oslo")
@@ -296,3 +296,157 @@ def test_names_and_texts_of_any_kind_make_a_valid_suite(suite: Read) -> None:
     made, _ = suite(given)
     assert [test.variables["input"] for test in made.tests] == odd
     assert len({test.id for test in made.tests}) == len(odd)
+
+
+# What a configuration of promptfoo names: files of variables and of tests, scenarios, templates
+
+CONTAINS = {"type": "contains", "value": "x"}
+CSV = (
+    "q, place ,__expected,__expected1,__expected2,__description,__threshold,__metadata:a,"
+    "__config:__expected3:threshold\n"
+    'One?,Oslo,contains:Oslo,"icontains-any:""a, b"",c",similar:far,first,0.5,m,0.7\n'
+    "Two?,Rome,plain text,fn: output.length > 3,grade: is polite,,,m,\n"
+    "Three?,Bern,,,,,,,\n"
+)
+FILES = {
+    "v.yaml": "q: Seven?\nplace: [Oslo, Rome]\n",
+    "w.json": json.dumps({"q": "Eight?"}),
+    "list.yaml": "- 1\n",
+    "tests.yaml": "- vars: {q: Nine?}\n  assert: [{type: contains, value: x}]\n- vars: {q: Ten?}\n",
+    "more/a.json": json.dumps([{"vars": {"q": "A?"}, "assert": [CONTAINS]}]),
+    "more/b.jsonl": json.dumps({"vars": {"q": "B?"}, "assert": [CONTAINS]}) + "\n{broken\n",
+    "rows.csv": CSV,
+    "plain.csv": "q,place\nOne?,Oslo\n",
+    "schema.json": json.dumps({"type": "object", "required": ["a"]}),
+    "default.yaml": "assert: [{type: contains, value: shared}]\nvars: {place: Bern}\n",
+    "text.txt": "expected text",
+}
+
+
+@pytest.fixture
+def promptfoo(suite: Read, tmp_path: Path) -> Callable[..., tuple[Any, FoundTests]]:
+    (tmp_path / "more").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, "utf-8")
+
+    def read(**config: Any) -> tuple[Any, FoundTests]:
+        return suite({"prompts": ["{{q}}"], "providers": ["echo"], **config}, "promptfooconfig.json")
+
+    return read
+
+
+def types_of(test: Any) -> list[str]:
+    return [metrics(one)[0]["type"] for one in test.criteria]
+
+
+VARIABLES: list[tuple[Any, list[dict[str, Any]]]] = [
+    ("file://v.yaml", [{"q": "Seven?", "place": "Oslo"}, {"q": "Seven?", "place": "Rome"}]),
+    ("file://w.json", [{"q": "Eight?"}]),
+    ("w.json", [{"q": "Eight?"}]),
+    (["file://v.yaml", "file://w.json"], [{"q": "Eight?", "place": "Oslo"}, {"q": "Eight?", "place": "Rome"}]),
+    ("file://w*.json", [{"q": "Eight?"}]),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), VARIABLES)
+def test_variables_in_files(promptfoo: Any, given: Any, expected: list[dict[str, Any]]) -> None:
+    made, _ = promptfoo(tests=[{"vars": given, "assert": [CONTAINS]}])
+    assert [one.variables for one in made.tests] == expected
+    assert all(types_of(one) == ["TextMatch"] for one in made.tests)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("file://none.yaml", "no such file"), ("file://../x.yaml", "outside"), ("file://list.yaml", "no object"),
+     ("file://none*.yaml", "no such file")],
+)  # fmt: skip
+def test_variables_that_cannot_be_read_are_said(promptfoo: Any, given: str, said: str) -> None:
+    _, found = promptfoo(tests=[{"vars": given, "assert": [CONTAINS]}])
+    assert any(said in note for note in found.notes)
+
+
+TESTS: list[tuple[Any, list[str], int]] = [
+    ("file://tests.yaml", ["Nine?", "Ten?"], 0),
+    (["file://tests.yaml", {"vars": {"q": "Mine?"}}], ["Nine?", "Ten?", "Mine?"], 0),
+    ("tests.yaml", ["Nine?", "Ten?"], 0),
+    ("file://more/*", ["A?", "B?"], 1),
+    (["file://more/a.json"], ["A?"], 0),
+    ("file://rows.csv", ["One?", "Two?", "Three?"], 0),
+]
+
+
+@pytest.mark.parametrize(("given", "questions", "skipped"), TESTS)
+def test_tests_in_files(promptfoo: Any, given: Any, questions: list[str], skipped: int) -> None:
+    made, found = promptfoo(tests=given)
+    assert [one.variables["q"] for one in made.tests] == questions
+    assert len(found.skipped) == skipped
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["file://make.py", [{"path": "file://make.py:f", "config": {}}], "https://example.com/tests.csv",
+     "huggingface://datasets/a/b"],
+)  # fmt: skip
+def test_tests_that_programs_or_servers_make_are_said(promptfoo: Any, tmp_path: Path, given: Any) -> None:
+    (tmp_path / "make.py").write_text("1", "utf-8")
+    _, found = promptfoo(tests=[*(given if isinstance(given, list) else [given]), {"vars": {"q": "Mine?"}}])
+    assert any("can't be read" in one for one in found.skipped)
+
+
+def test_expected_columns_of_a_csv_file(promptfoo: Any) -> None:
+    made, found = promptfoo(tests="file://rows.csv", defaultTest="file://default.yaml")
+    first, second, third = made.tests
+    assert types_of(first) == ["TextMatch", "Regex", "Similarity", "TextMatch"]
+    assert (first.name, first.pass_threshold, first.variables) == ("first", 0.5, {"q": "One?", "place": "Oslo"})
+    assert metrics(first.criteria[1])[0]["pattern"] == r"(?:a,\ b|c)"
+    assert metrics(first.criteria[2])[0]["min"] == 0.7
+    assert {one.severity for one in first.criteria} == {"warning"}  # only their mean counts
+    assert types_of(second) == ["TextMatch", "Human", "Judge", "TextMatch"]
+    assert metrics(second.criteria[0])[0]["equals"] == "plain text"
+    assert "output.length > 3" in second.criteria[1].description
+    assert types_of(third) == ["TextMatch"]
+    assert any("__metadata:a" in note for note in found.notes)
+    assert any("javascript" in note for note in found.notes)
+    assert not any("asserts nothing" in one.description for test in made.tests for one in test.criteria)
+
+
+def test_a_csv_file_of_variables_alone_is_a_dataset(promptfoo: Any) -> None:
+    made, _ = promptfoo(tests="file://plain.csv", defaultTest={"assert": [CONTAINS]})
+    (test,) = made.tests
+    assert test.dataset.file == "plain.csv"
+
+
+def test_scenarios_are_multiplied(promptfoo: Any) -> None:
+    scenario = {
+        "config": [{"vars": {"place": "Oslo"}, "assert": [CONTAINS]}, {"vars": {"place": "Rome"}}],
+        "tests": [{"vars": {"q": "One?"}, "assert": [{"type": "is-json"}]}, {"vars": {"q": "Two?"}}],
+    }
+    made, _ = promptfoo(scenarios=[scenario])
+    assert [(one.variables["place"], one.variables["q"], types_of(one)) for one in made.tests] == [
+        ("Oslo", "One?", ["TextMatch", "Json"]), ("Oslo", "Two?", ["TextMatch"]),
+        ("Rome", "One?", ["Json"]), ("Rome", "Two?", ["Human"]),
+    ]  # fmt: skip
+
+
+def test_templates_schemas_transforms_and_scoring_functions(promptfoo: Any) -> None:
+    made, _ = promptfoo(
+        assertionTemplates={"named": CONTAINS},
+        tests=[
+            {"vars": {"q": "1"}, "assert": [{"$ref": "#/assertionTemplates/named"}, {"$ref": "#/nothing"}]},
+            {"vars": {"q": "2"}, "assert": [{"type": "is-json", "value": "file://schema.json"},
+                                            {"type": "equals", "value": "file://text.txt"},
+                                            {"type": "contains", "value": "file://check.js"}]},
+            {"vars": {"q": "3"}, "assert": [CONTAINS], "options": {"transform": "output.text"}},
+            {"vars": {"q": "4"}, "assert": [CONTAINS], "assertScoringFunction": "file://score.js"},
+            {"vars": {"q": "5"}, "assert": [CONTAINS], "options": {"prefix": "Say: ", "suffix": "!"}},
+            {"vars": {"q": "6"}, "assert": [CONTAINS], "threshold": 7},
+        ],
+    )  # fmt: skip
+    assert [types_of(one) for one in made.tests] == [
+        ["TextMatch", "Human"], ["Json", "TextMatch", "Human"], ["Human"], ["TextMatch", "Human"], ["TextMatch"],
+        ["TextMatch", "Human"],
+    ]  # fmt: skip
+    assert metrics(made.tests[1].criteria[0])[0]["schema"]["required"] == ["a"]
+    assert metrics(made.tests[1].criteria[1])[0]["equals"] == "expected text"
+    assert made.tests[3].criteria[0].severity == "info"
+    assert made.tests[4].prompt == "Say: {{q}}!"
