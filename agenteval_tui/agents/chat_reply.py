@@ -13,13 +13,11 @@ from agenteval_tui.agents.reply import (
     ModelReply,
     NoReplyError,
     ServerSaidError,
-    count,
     decoded,
     decoded_object,
     kind_of,
     listed,
     mappings,
-    number,
 )
 from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.transcripts.model import Usage
@@ -171,11 +169,11 @@ class ChatReply(ModelReply):
         if isinstance(raw, Mapping):
             # Some send the figures so far with every chunk: the last ones count.
             self.usage = Usage(
-                input_tokens=count(raw, "prompt_tokens"),
-                output_tokens=count(raw, "completion_tokens"),
-                cached_tokens=count(raw.get("prompt_tokens_details"), "cached_tokens"),
-                reasoning_tokens=count(raw.get("completion_tokens_details"), "reasoning_tokens"),
-                cost=number(raw.get("cost")),
+                input_tokens=self.figures.tokens(raw, "prompt_tokens"),
+                output_tokens=self.figures.tokens(raw, "completion_tokens"),
+                cached_tokens=self.figures.tokens(raw.get("prompt_tokens_details"), "cached_tokens"),
+                reasoning_tokens=self.figures.tokens(raw.get("completion_tokens_details"), "reasoning_tokens"),
+                cost=self.figures.cost(raw),
             )
 
 

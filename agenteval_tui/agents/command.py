@@ -20,7 +20,9 @@ from agenteval_tui.agents.interface import (
     Done,
     Failed,
     Logged,
+    Noted,
     Prepared,
+    UsageReported,
 )
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.programs.options import argv_of, folder_of
@@ -30,6 +32,11 @@ from agenteval_tui.agents.programs.request import prompt_of, request_document
 from agenteval_tui.agents.programs.words import how_it_ended, last_words, without_secrets
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError
+
+_NO_ANSWER = (
+    "print the answer on standard output, and flush it; for an empty answer on purpose print an empty line, "
+    'or the event {"type": "text", "text": ""}'
+)
 
 
 class CommandAgent:
@@ -103,11 +110,13 @@ class CommandAgent:
         reader = OutputReader(options.output, int(options.max_reply_mb * 1_000_000))
         name = argv_of(options.command, options.shell)[0] if not options.shell else "the command"
         wait_s, what = options.timeouts.first_token, "gave no sign"
+        spoke = False
         try:
             while True:
                 async with asyncio.timeout(wait_s):
                     data = await program.read()
                 for event in reader.feed(data) if data else reader.end():
+                    spoke = spoke or not isinstance(event, UsageReported | Prepared | Noted)
                     yield event
                 if reader.done:
                     return
@@ -130,8 +139,11 @@ class CommandAgent:
         if program.returncode != 0:
             said = self._said(f"{name} {how_it_ended(program.returncode)}", program, options)
             yield Failed(RunError("program", said, "run it by hand with the same input, see docs/agents.md"))
-        else:
+        elif spoke:
             yield Done()
+        else:
+            said = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
+            yield Failed(RunError("protocol", said, _NO_ANSWER))
 
     def _said(self, sentence: str, program: Program, options: CommandOptions) -> str:
         env = self._env(options)

@@ -42,6 +42,11 @@ class OutputReader:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
+    def read(self) -> int:
+        """Bytes of output that came."""
+        return self._size
+
+    @property
     def done(self) -> bool:
         """Whether the program said that it is done."""
         return self._events.ended

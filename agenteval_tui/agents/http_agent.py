@@ -21,6 +21,7 @@ from agenteval_tui.agents.interface import (
     CheckStep,
     Done,
     Failed,
+    Noted,
     Prompted,
     ReasoningDelta,
     TextDelta,
@@ -109,6 +110,9 @@ class HttpAgent:
                     return
         yield TurnEnded()
         yield UsageReported(reply.usage)
+        odd = reply.odd.note()
+        if odd is not None:
+            yield Noted(odd)
         if request.run and reply.session is not None:
             self._sessions[request.run] = reply.session
             while len(self._sessions) > _SESSIONS:

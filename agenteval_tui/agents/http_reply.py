@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from agenteval_tui.agents.figures import Figures
 from agenteval_tui.agents.http_bodies import error_in, is_markup, is_only_an_error, shortened, words_of_page
 from agenteval_tui.agents.http_options import HttpOptions
 from agenteval_tui.agents.interface import (
@@ -24,7 +25,6 @@ from agenteval_tui.agents.reply import (
     StreamReply,
     is_cut,
     kind_of,
-    number,
 )
 from agenteval_tui.agents.sse import ServerEvent
 from agenteval_tui.grading.paths import Path, PathFailedError, compile_path, walk
@@ -58,6 +58,7 @@ class HttpReply(StreamReply):
         self._closed: dict[str, str] = {}  # ids of the others, and what their results were
         self._last: Any = _NOTHING  # the last JSON value, to say what it has instead
         self._figures: dict[str, float] = {}
+        self.odd = Figures()
         self.session: Any = None
         self.model = ""
         self.finish_reason = ""
@@ -180,8 +181,9 @@ class HttpReply(StreamReply):
             if found is not None:
                 setattr(self, name, as_text(found))
         for name in type(self._options.usage).model_fields:
-            figure = number(self._find(f"usage.{name}", value))
-            if figure is not None and 0 <= figure < 1e15:
+            found = {name: self._find(f"usage.{name}", value)}
+            figure = self.odd.cost(found, name) if name == "cost" else self.odd.tokens(found, name)
+            if figure is not None:
                 self._figures[name] = figure
         thinking = self._find("reasoning", value)
         if thinking:

@@ -13,7 +13,6 @@ from agenteval_tui.agents.reply import (
     ModelReply,
     NoReplyError,
     ServerSaidError,
-    count,
     decoded_object,
     kind_of,
     listed,
@@ -159,7 +158,7 @@ class MessagesReply(ModelReply):
     def _take_usage(self, raw: Any) -> None:
         """The figures at the end count; what they leave out stands at the beginning."""
         for name in _COUNTS:
-            value = count(raw, name)
+            value = self.figures.tokens(raw, name)
             if value is not None:
                 self._counts[name] = value
         if self._counts:

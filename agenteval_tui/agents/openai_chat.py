@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.agents.chat_protocol import ChatProtocol
+from agenteval_tui.agents.figures import tokens_in
 from agenteval_tui.agents.interface import Failed
 from agenteval_tui.agents.model_agent import ModelAgent
 from agenteval_tui.agents.openai_options import OpenAIOptions
@@ -52,10 +53,10 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
             said = f"{wire.server.url} sent no embedding"
             return wire.server.failed("protocol", said, "check `base_url`, and that `model` is one for embeddings")
         usage = given.get("usage")
-        tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+        tokens = tokens_in(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
         model = given.get("model")
         return Embedding(
             vector,
             model if isinstance(model, str) else self._options.model,
-            usage=Usage(tokens if isinstance(tokens, int) else None),
+            usage=Usage(tokens),
         )

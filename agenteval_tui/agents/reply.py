@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from agenteval_tui.agents.figures import Figures
 from agenteval_tui.agents.http_bodies import is_markup, shortened, words_in
 from agenteval_tui.agents.interface import AgentEvent, ToolArgumentsDelta, ToolCallStarted
 from agenteval_tui.agents.sse import ServerEvent
@@ -112,6 +113,7 @@ class ModelReply(StreamReply):
         self.finish_reason = ""
         self.model = ""
         self.usage: Usage | None = None
+        self.figures = Figures()
         self.unfinished = False
         self.usable = False
         self._next_key = first_key
@@ -224,12 +226,6 @@ _KINDS = (
     (list, "a list"),
     (Mapping, "an object"),
 )
-
-
-def count(raw: Any, key: str) -> int | None:
-    """A number of tokens in an object; None when it is not there."""
-    value = raw.get(key) if isinstance(raw, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def number(value: Any) -> float | None:

@@ -13,7 +13,6 @@ from agenteval_tui.agents.reply import (
     ModelReply,
     NoReplyError,
     ServerSaidError,
-    count,
     decoded_object,
     kind_of,
     listed,
@@ -196,10 +195,10 @@ class ResponsesReply(ModelReply):
     def _take_usage(self, raw: Any) -> None:
         if isinstance(raw, Mapping):
             self.usage = Usage(
-                input_tokens=count(raw, "input_tokens"),
-                output_tokens=count(raw, "output_tokens"),
-                cached_tokens=count(raw.get("input_tokens_details"), "cached_tokens"),
-                reasoning_tokens=count(raw.get("output_tokens_details"), "reasoning_tokens"),
+                input_tokens=self.figures.tokens(raw, "input_tokens"),
+                output_tokens=self.figures.tokens(raw, "output_tokens"),
+                cached_tokens=self.figures.tokens(raw.get("input_tokens_details"), "cached_tokens"),
+                reasoning_tokens=self.figures.tokens(raw.get("output_tokens_details"), "reasoning_tokens"),
             )
 
 

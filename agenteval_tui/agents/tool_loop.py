@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from agenteval_tui.agents.http_wire import Wire
-from agenteval_tui.agents.interface import AgentEvent, Done, Failed, ToolCallFinished, TurnEnded, UsageReported
+from agenteval_tui.agents.interface import AgentEvent, Done, Failed, Noted, ToolCallFinished, TurnEnded, UsageReported
 from agenteval_tui.agents.protocol import Dialogue
 from agenteval_tui.agents.reply import CallParts
 from agenteval_tui.agents.tools import Toolbox
@@ -33,6 +33,9 @@ async def converse(
                     return
         yield TurnEnded()
         yield UsageReported(reply.usage or Usage())
+        odd = reply.figures.note()
+        if odd is not None:
+            yield Noted(odd)
         if not reply.calls and not reply.unfinished:
             yield Done(reply.finish_reason or "stop", reply.model)
             return

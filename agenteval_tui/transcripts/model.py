@@ -110,7 +110,7 @@ class Note:
 
     unread: an object or a part of a message that could not be read (its type). left_out: something that a transcript
     can't hold. unmatched_result: the result of a call that nobody made (the tool). interrupted: a graph stopped to ask
-    a person (what it asks).
+    a person (what it asks). usage: tokens or a cost that can't be so (names and values).
     """
 
     code: str
@@ -126,6 +126,7 @@ _NOTES = {
     "unread": "the agent gave something that could not be read: {what}",
     "left_out": "left out: {what}",
     "unmatched_result": "a tool's result without its call: {what}",
+    "usage": "what the agent reported as its usage can't be so, and is not counted: {what}",
     "interrupted": "the graph stopped to ask a person: {what}",
 }
 

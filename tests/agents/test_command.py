@@ -128,7 +128,6 @@ async def test_a_text_in_a_text_out(run_agent: Run, tmp_path: Path) -> None:
         ('print(); print(\'{"type": "text", "text": "x"}\', end=\'\')', "x"),
         ('print(\'\ufeff{"type": "text", "text": "x"}\')', "x"),
         ('print(\'{"type": "text", "text": "\\\\ud800 x\\\\u0000"}\')', "\ufffd x\x00"),
-        ("", ""),
         ("print()", "\n"),
     ],
 )
@@ -358,3 +357,52 @@ async def test_what_it_writes_to_standard_error_is_the_log(run_agent: Run) -> No
     assert failure(ran).kind == "program"
     assert len(ran.transcript.log) == 64 * 1024
     assert ran.transcript.log.endswith("xthe end")
+
+
+@pytest.mark.parametrize("form", ["auto", "text", "jsonl"])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("pass", "printed nothing"), ("import sys; sys.stderr.write('thinking')", "printed nothing: thinking")],
+)
+async def test_a_program_that_prints_nothing_is_an_error(run_agent: Run, form: str, code: str, said: str) -> None:
+    error = failure(await run_agent(python(code, output=form)))
+    assert error.kind == "protocol"
+    assert error.message.endswith(said)
+    assert "empty answer on purpose" in error.mend
+
+
+async def test_a_program_that_only_tells_its_usage_gave_no_answer(run_agent: Run) -> None:
+    error = failure(await run_agent(python("""print('{"type": "usage", "input_tokens": 3}')""")))
+    assert error.message.endswith("printed no answer")
+
+
+@pytest.mark.parametrize(
+    "code", ["print()", """print('{"type": "text", "text": ""}')""", """print('{"type": "done"}')"""]
+)
+async def test_an_answer_may_be_empty_on_purpose(run_agent: Run, code: str) -> None:
+    ran = await run_agent(python(code))
+    assert isinstance(ran.events[-1], Done)
+    assert ran.transcript.final_output.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("figures", "usage"),
+    [
+        ('"input_tokens": -1, "output_tokens": 2', Usage(None, 2)),
+        ('"input_tokens": NaN, "cost": NaN', Usage()),
+        ('"input_tokens": Infinity, "cost": -Infinity', Usage()),
+        ('"input_tokens": 1e300, "cost": 1e300', Usage()),
+        ('"input_tokens": %d' % 10**60, Usage()),  # noqa: UP031
+        ('"input_tokens": "12", "cost": "0.5"', Usage()),
+        ('"input_tokens": true, "cost": false', Usage()),
+        ('"input_tokens": [3], "cost": {}', Usage()),
+        ('"input_tokens": 3.5, "cost": 0.5', Usage(cost=0.5)),
+        ('"cost": -0.01, "reasoning_tokens": -7, "cached_tokens": 1', Usage(cached_tokens=1)),
+    ],
+)
+async def test_figures_that_can_not_be_so_are_noted(run_agent: Run, figures: str, usage: Usage) -> None:
+    code = f"""print('{{"type": "text", "text": "ok"}}'); print('{{"type": "usage", {figures}}}')"""
+    ran = await run_agent(python(code))
+    assert (ran.transcript.error, ran.transcript.usage) == (None, usage)
+    (note,) = ran.transcript.notes
+    assert (note.code, len(note.said) < 300) == ("usage", True)

@@ -18,6 +18,7 @@ from agenteval_tui.agents.messages_reply import MessagesReply
 from agenteval_tui.agents.reply import NoReplyError, ServerSaidError, StreamReply, decoded
 from agenteval_tui.agents.responses_reply import ResponsesReply
 from agenteval_tui.agents.sse import ServerEvent
+from agenteval_tui.transcripts.model import Usage
 
 HTTP = HttpOptions(
     url="http://h/", answer="content", tool_calls="tool_calls", error="error", delta="delta", stream="sse", session="id"
@@ -120,3 +121,17 @@ def test_what_is_json_is_what_the_standard_library_says(text: str) -> None:
 def test_what_is_no_json_is_said(text: str) -> None:
     with pytest.raises(NoReplyError, match="not JSON"):
         decoded(text)
+
+
+@pytest.mark.parametrize("value", [-5, 1e300, "12", True, [3]])
+def test_figures_that_can_not_be_so_are_not_counted(value: object) -> None:
+    chat, other = ChatReply(), MessagesReply()
+    choice = {"message": {"content": "x"}, "finish_reason": "stop"}
+    figures = {"prompt_tokens": value, "completion_tokens": 2, "cost": value}
+    list(chat.take_whole(json.dumps({"choices": [choice], "usage": figures})))
+    block = {"type": "text", "text": "x"}
+    figures = {"input_tokens": value, "output_tokens": 2}
+    list(other.take_whole(json.dumps({"content": [block], "stop_reason": "end_turn", "usage": figures})))
+    assert (chat.usage, other.usage) == (Usage(None, 2), Usage(None, 2))
+    assert chat.figures.note().said.count(" = ") == 2
+    assert "input_tokens = " in other.figures.note().said

@@ -67,6 +67,18 @@ class Agent:
 agent = Agent()
 def number(prompt): return 42
 def nothing(prompt): print("said"); return None
+def forgot(prompt): prompt + "!"
+async def later_nothing(prompt): await asyncio.sleep(0)
+def no_pieces(prompt):
+    if prompt == "never": yield "x"
+def none_pieces(prompt):
+    yield None
+async def no_flow(prompt):
+    if prompt == "never": yield "x"
+def empty(prompt): return ""
+def empty_pieces(prompt): yield ""
+def usage(prompt): return [{"type": "text", "text": "ok"}, {"type": "usage", "input_tokens": -5, "output_tokens": 3,
+    "cost": float("inf")}]
 def odd(prompt): return object()
 def event(prompt): yield {"type": "tool_result", "id": "x"}
 def raises(prompt): raise KeyError("x")
@@ -119,13 +131,42 @@ def failure(ran: Any) -> RunError:
         ("model", '{"city": "Bern"}'),
         ("agent.run", "ok"),
         ("number", "42"),
-        ("nothing", ""),
+        ("empty", ""),
+        ("empty_pieces", ""),
         ("reads", "''"),
     ],
 )
 async def test_what_it_is_called_with_and_returns(run_agent: Run, name: str, answer: str) -> None:
     ran = await run_agent(python(name, settings={"b": 2}), context={"a": 1}, seed=7, turn=3)
     assert (ran.transcript.error, ran.transcript.final_output) == (None, answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "missing"),
+    [
+        ("nothing", "returned nothing (None)", "return"),
+        ("forgot", "returned nothing (None)", "return"),
+        ("later_nothing", "returned nothing (None)", "return"),
+        ("no_pieces", "yielded nothing", "yield"),
+        ("none_pieces", "yielded nothing", "yield"),
+        ("no_flow", "yielded nothing", "yield"),
+    ],
+)
+async def test_a_function_that_gives_nothing_is_an_error(run_agent: Run, name: str, said: str, missing: str) -> None:
+    ran = await run_agent(python(name))
+    failed = ran.events[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.error.kind, failed.error.message) == ("protocol", f"mine:{name} {said}")
+    assert f"is `{missing}` missing?" in failed.error.mend
+
+
+async def test_figures_that_can_not_be_so_are_not_counted(run_agent: Run) -> None:
+    ran = await run_agent(python("usage"))
+    assert ran.transcript.error is None
+    assert ran.transcript.usage == Usage(None, 3)
+    (note,) = ran.transcript.notes
+    assert note.code == "usage"
+    assert "input_tokens = -5" in note.said
 
 
 @pytest.mark.parametrize("name", ["pieces", "conversation", "openai", "agent"])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from agenteval_tui.agents.figures import Figures
 from agenteval_tui.agents.interface import (
     AgentEvent,
     Done,
@@ -61,7 +62,7 @@ class EventReader:
             "tool_call": self._call,
             "tool_result": self._result,
             "message_end": lambda event: [TurnEnded()],
-            "usage": lambda event: [UsageReported(usage_of(event))],
+            "usage": self._usage,
             "done": self._done,
             "error": self._error,
             "restart": self._restart,
@@ -122,6 +123,12 @@ class EventReader:
         duration = float(took) if isinstance(took, int | float) and not isinstance(took, bool) and took >= 0 else None
         return [ToolCallFinished(fits[0], storable(text), bool(error), duration)]
 
+    def _usage(self, event: Mapping[str, Any]) -> list[AgentEvent]:
+        figures = Figures()
+        usage = usage_of(event, figures)
+        odd = figures.note()
+        return [UsageReported(usage), *([Noted(odd)] if odd is not None else [])]
+
     def _done(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self.ended = True
         return [Done(storable(str(event.get("finish_reason") or "stop")), storable(str(event.get("model") or "")))]
@@ -135,18 +142,15 @@ class EventReader:
         return [Failed(error, event.get("retry") is True, wait_s)]
 
 
-def usage_of(event: Mapping[str, Any]) -> Usage:
-    """Tokens and cost as an event, or an OpenAI-like server, says them."""
+def usage_of(event: Mapping[str, Any], figures: Figures) -> Usage:
+    """Tokens and cost as an event, or an OpenAI-like server, says them; what can't be so stays in `figures`."""
     found: dict[str, Any] = {}
     for name, spellings in _USAGE.items():
         for spelling in spellings:
-            count = event.get(spelling)
-            if isinstance(count, int) and not isinstance(count, bool) and count >= 0:
+            count = figures.tokens(event, spelling)
+            if count is not None:
                 found[name] = count
-    cost = event.get("cost")
-    if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf"):
-        found["cost"] = float(cost)
-    return Usage(**found)
+    return Usage(**found, cost=figures.cost(event))
 
 
 def _text(event: Mapping[str, Any], key: str) -> str:

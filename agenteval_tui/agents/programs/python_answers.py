@@ -74,9 +74,12 @@ class Reader:
         self._open = False
         self._chunks: Any = {}  # LangChain's, by the id of their message
         self._state: Any = None
+        self.gave = False
+        """Whether anything came but None: an answer that is empty on purpose is an empty text."""
 
     def take(self, piece: Any, streamed: Any) -> Any:
         """The events that something an agent gave means. `streamed`: it is one of several. Raises TypeError."""
+        self.gave = self.gave or piece is not None
         self._read(piece, streamed)
         return self.said.news()
 

@@ -219,6 +219,7 @@ def _do_agent(asked: Any) -> Any:
         returned = _await(returned)
     if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
         returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
+    streamed = inspect.isgenerator(returned) or hasattr(returned, "__anext__") or hasattr(returned, "__aiter__")
     try:
         _follow(asked["id"], reader, returned)
     except BaseException:
@@ -229,6 +230,11 @@ def _do_agent(asked: Any) -> Any:
         raise
     for event in reader.end():
         _say(asked["id"], event=event)
+    if not reader.gave:
+        gives, missing = ("yielded", "yield") if streamed else ("returned", "return")
+        said = f"{target} {gives} nothing" + ("" if streamed else " (None)")
+        mend = f"is `{missing}` missing? For an empty answer give an empty text"
+        _say(asked["id"], event={"type": "error", "kind": "protocol", "message": said, "mend": mend})
     return None
 
 
