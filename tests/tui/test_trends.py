@@ -278,6 +278,8 @@ async def test_one_key_grades_the_history_with_the_criteria_of_today(tmp_path: P
         assert (
             "graded with today's criteria: 6 runs, 2 end otherwise, 12 left out, whose test is in no file now" in shown
         )
+        narrow = app.screen.heading(80)  # type: ignore[attr-defined]
+        assert "".join(text for cells in narrow for text, _ in cells).startswith("by today's criteria")
         assert "refunds" not in text_of(app.screen, "plot")
         assert len(listed(app.screen)) == 1, "the other suite has no file"
         assert "criteria" not in await title("T")

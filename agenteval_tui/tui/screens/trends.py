@@ -39,6 +39,8 @@ BYS: tuple[By | None, ...] = (None, *get_args(By))
 GROUPS: tuple[Group, ...] = get_args(Group)
 FEW = 3
 """Days (or hours, or weeks) with runs, below which executions say more, where nobody chose."""
+_ROOM_FOR_SAID = 120
+"""Cells of a title in which all of what a regrading came to can be read."""
 _BELOW = (None, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
 
 
@@ -276,7 +278,10 @@ class TrendsScreen(FrameScreen):
         if self._today:
             # The figures of the stored verdicts stand there until the others have come.
             said = self._regraded.said if self._regraded is not None else "grading with today's criteria …"
-            left.append((f"   {said}", "review"))
+            if width >= _ROOM_FOR_SAID:
+                left.append((f"   {said}", "review"))
+            else:
+                left.insert(0, ("by today's criteria   ", "review"))
         if self._filter:
             left.append((f"  “{one_line(self._filter, 30)}”", "accent"))
         fired = len(self._beside.watched.fired) if self._beside and self._beside.watched else 0
