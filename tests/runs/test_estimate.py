@@ -263,3 +263,24 @@ def test_a_preview_reads_a_history_file(loaded: LoadedSuite, history: History, t
     history.add("a", 5)
     found = preview([path], PlanOptions(tests=("a",)), history.store.path, places.config_dir())
     assert found.estimate.total_tokens == 800
+
+
+@pytest.mark.parametrize("changes", [{"status": "error"}, {"status": "cancelled"}, {"cached": True}])
+def test_only_runs_that_were_really_made_count_for_other_tests(
+    loaded: LoadedSuite, history: History, changes: dict[str, Any]
+) -> None:
+    """What an agent took for other tests stands for one that never ran: not what it took to fail."""
+    history.add("b", 3, tokens=200)
+    history.add("b", 30, tokens=5, **changes)
+    assert estimate(planned(loaded, tests=("a",)), history.store).total_tokens == 1600
+
+
+@pytest.mark.parametrize(
+    ("limit", "over"), [(799, ("tokens",)), (800, ("tokens",)), (801, ())], ids=["under", "at", "above"]
+)
+def test_a_limit_that_is_likely_to_be_reached_is_named(
+    loaded: LoadedSuite, history: History, limit: int, over: tuple[str, ...]
+) -> None:
+    history.add("a", 10)
+    plan = planned(loaded, tests=("a",), max_tokens=limit)
+    assert preview_plan(plan, history.store).over == over

@@ -1,0 +1,324 @@
+"""What decides, what counts and what does not, in figures and sentences about stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep, text, two_executions
+
+from agenteval_tui.analysis.agreement import _once_each, judge_figures
+from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
+from agenteval_tui.analysis.comparison import _moved_suites
+from agenteval_tui.analysis.gating import gating
+from agenteval_tui.analysis.regressions import Against, Gates, against_baseline, has_regressed
+from agenteval_tui.analysis.summary import execution_stats
+from agenteval_tui.analysis.trend_alerts import Alert, _state
+from agenteval_tui.analysis.trend_extras import Scores, criterion_labels
+from agenteval_tui.analysis.trends import Wanted, figures, groups_of, pick
+from agenteval_tui.analysis.triage import Later, why_open
+from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.history.baselines import set_baseline
+from agenteval_tui.history.quarantines import Quarantine, Quarantined
+from agenteval_tui.history.store import Store
+from agenteval_tui.history.trends import Tally, TestName
+from agenteval_tui.history.triage import Context, Decision
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "h.db") as opened:
+        yield opened
+
+
+# Who changed it
+
+
+def warning(*texts: str, name: str = "tone") -> CriterionSpec:
+    return replace(text(*texts, name=name), severity="warning")
+
+
+def who(store: Store, test: str) -> tuple[str, str]:
+    flip = attribute_pair(store, f"OLD-{test}-0-1", f"NEW-{test}-0-1")
+    return flip.test.who, flip.test.reason
+
+
+def test_warnings_do_not_decide_who_changed_it(store: Store) -> None:
+    keep(store, OLD, [
+        Planned("agent", [answered("Paris")], [text("Paris"), warning("r")]),
+        Planned("criterion", [answered("Paris x")], [text("Paris"), warning("x")]),
+        Planned("new", [answered("Paris")], [text("Paris")]),
+        Planned("gone", [answered("Rome")], [text("Paris"), warning("x")]),
+    ])  # fmt: skip
+    keep(store, NEW, [
+        # The warning fails by its new version, the criterion that decides by the output.
+        Planned("agent", [answered("Rome")], [text("Paris"), warning("z")]),
+        # And the reverse: the same output, but for the warning's letter.
+        Planned("criterion", [answered("Paris y")], [text("Berlin"), warning("x")]),
+        Planned("new", [answered("Rome")], [text("Paris"), warning("z", name="new warning")]),
+        Planned("gone", [answered("Paris")], [text("Paris")]),
+    ], at_ms=NOON + 5)  # fmt: skip
+    assert who(store, "agent") == ("agent", "the criterion is the same, the output changed")
+    assert who(store, "criterion")[0] == "criterion"
+    assert who(store, "new")[0] == "agent"
+    assert who(store, "gone")[0] == "agent"
+
+
+def test_a_warning_that_came_or_went_is_no_reason(store: Store) -> None:
+    """Nothing that decides changed its own verdict: then what came, went or counts otherwise did it."""
+    old, new = text("Paris"), text("Berlin", name="second")
+    keep(store, OLD, [
+        Planned("came", [answered("Paris")], [old]),
+        Planned("went", [answered("Paris")], [old, new, warning("z")]),
+        Planned("weighs", [answered("Paris")], [old, replace(new, severity="warning")]),
+    ])  # fmt: skip
+    keep(store, NEW, [
+        Planned("came", [answered("Paris")], [warning("z"), old, new]),
+        Planned("went", [answered("Paris")], [old]),
+        Planned("weighs", [answered("Paris")], [old, new]),
+    ], at_ms=NOON + 5)  # fmt: skip
+    assert who(store, "came") == ("criterion", "criterion 'second' is new, and fails")
+    assert who(store, "went") == ("criterion", "criterion 'second', which failed, is gone")
+    assert who(store, "weighs") == ("criterion", "criterion 'second' counts otherwise than before")
+
+
+def test_of_pairs_that_say_different_things_the_most_frequent_counts_and_of_equals_the_first() -> None:
+    agent, criterion, noise = (Attribution(one, f"by {one}") for one in ("agent", "criterion", "judge noise"))
+    assert _most_frequent([agent, agent]) == agent
+    assert _most_frequent([agent, criterion, criterion]).who == "criterion"
+    assert _most_frequent([noise, agent]).who == "judge noise"
+    said = _most_frequent([agent, criterion, criterion, noise]).reason
+    assert said == "by criterion (2 of 4 pairs of runs; agent in 1, judge noise in 1)"
+
+
+def test_the_first_pairs_are_looked_at_and_no_more(store: Store) -> None:
+    two_executions(store)
+    pair = ("OLD-both-ways-0-1", "NEW-both-ways-0-1")
+    found = attribute(store, [pair] * (PAIRS + 3))
+    assert found is not None
+    assert len(found.flips) == PAIRS
+    found = attribute(store, [("gone", "gone"), pair], most=2)
+    assert found is not None, "one that can't be read takes no other down"
+    assert len(found.flips) == 1
+    assert attribute(store, [("gone", "gone"), pair], most=1) is None
+
+
+# Two suites of one name
+
+
+def test_two_suites_of_one_name_are_two_groups() -> None:
+    known = [TestName(1, "/a/s.yaml", "Same", "t", "T"), TestName(2, "/b/s.yaml", "Same", "t", "T")]
+    for group, keys in (("suite", {"/a/s.yaml", "/b/s.yaml"}), ("test", {"/a/s.yaml::t", "/b/s.yaml::t"})):
+        names = groups_of(None, group, known, {1, 2})  # type: ignore[arg-type]
+        assert {key for one in (1, 2) for key, _ in names(one)} == keys
+    # A test of that name in one suite alone needs no suite beside it.
+    names = groups_of(None, "test", known, {1})  # type: ignore[arg-type]
+    assert names(1) == [("/a/s.yaml::t", "t")]
+
+
+def test_criteria_of_two_suites_of_one_name_say_where_they_are() -> None:
+    def scores(key: str, suite: str, test: str = "t") -> Scores:
+        return Scores(key, suite, test, "c", 1, 1, 0, 0, 0, None, ())
+
+    assert criterion_labels([scores("/a", "Same")]) == ["t / c"]
+    assert criterion_labels([scores("/a", "Same"), scores("/b", "Other")]) == ["t / c (Same)", "t / c (Other)"]
+    several = [scores("/a", "Same"), scores("/b", "Same"), scores("/c", "Other"), scores("/a", "Same", "u")]
+    assert criterion_labels(several) == ["t / c (/a)", "t / c (/b)", "t / c (Other)", "u / c"]
+
+
+def test_a_suite_that_moved_is_known_by_its_name_only_where_one_has_it() -> None:
+    def side(**suites: str) -> Any:
+        return SimpleNamespace(runs=[SimpleNamespace(suite_key=key, suite_name=name) for key, name in suites.items()])
+
+    assert _moved_suites(side(a="S"), side(b="S"))[0] == {"a": "b"}
+    assert _moved_suites(side(a="S"), side(a="S", b="S"))[0] == {}, "it is there where it was"
+    assert _moved_suites(side(a="S"), side(b="S", c="S"))[0] == {}, "two may be it"
+    assert _moved_suites(side(a="S", b="S"), side(c="S"))[0] == {}, "it may be either"
+    assert _moved_suites(side(a="S"), side(b="T"))[0] == {}
+
+
+def test_a_wanted_suite_is_its_name_or_its_place(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [NICE], [text("x")])], suite="/a/s.yaml")
+    keep(store, NEW, [Planned("t", [NICE], [text("x")])], suite="/b/s.yaml", at_ms=NOON + 5)
+
+    def tests(*suites: str) -> int:
+        wanted = Wanted(None, NOON + 9, suites=suites)
+        picked = store.read(lambda c: pick(c, wanted))
+        return -1 if picked.tests is None else len(picked.tests)
+
+    assert tests() == -1
+    assert tests("support") == 2
+
+
+# Figures
+
+
+def test_errors_count_where_they_are_asked_for_and_what_waits_never() -> None:
+    one = Tally(0, None, 1, "", 0, 2, 1, 3, 5)
+    other = Tally(0, None, 2, "", 0, 0, 0, 4, 1)
+    for listed in ([one], [one, one._replace(at=1, passed=0, failed=0, errors=0, review=0)], [one, other]):
+        assert (figures(listed).n, figures(listed).rate) == (3, pytest.approx(2 / 3))
+    assert (figures([one], count_errors=True).n, figures([one], count_errors=True).rate) == (6, pytest.approx(1 / 3))
+    both = figures([one, other], count_errors=True)
+    assert (both.n, both.rate, both.runs) == (10, pytest.approx(1 / 6), 16)
+    assert (figures([other]).rate, figures([]).rate) == (None, None)
+
+
+@pytest.mark.parametrize(("rate", "state"), [(0.5, "ok"), (0.5 - 1e-13, "ok"), (0.49, "alert"), (None, "errors")])
+def test_an_alert_is_below_its_threshold(rate: float | None, state: str) -> None:
+    made = replace(figures([Tally(0, None, 1, "", 0, 0, 0, 2, 0)]), rate=rate)
+    assert _state(made, 0.5) == state
+    assert _state(figures([]), 0.5) == "empty"
+
+
+def test_an_alert_is_by_chance_where_its_threshold_lies_in_the_interval() -> None:
+    found = replace(figures([]), rate=0.4, interval=(0.2, 0.6))
+    for below, by_chance in ((0.19, False), (0.2, True), (0.6, True), (0.61, False)):
+        assert Alert("", "", below, found, "alert").by_chance is by_chance
+        assert not Alert("", "", below, found, "ok").by_chance
+
+
+def test_a_skipped_repetition_of_an_import_was_not_stopped_early(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [NICE, NICE], [text("You")])])
+    rows = list(store.runs_of_execution(OLD))
+    rows[1] = replace(rows[1], status="skipped")
+    assert execution_stats(rows)["tests"][0]["stopped_early"]
+    assert not execution_stats(rows, imported=True)["tests"][0]["stopped_early"]
+
+
+# Gates
+
+
+def put(store: Store, test: str, criterion: str = "") -> Quarantined:
+    one = Quarantine("/s", test, NOON + 10**9, criterion, at_ms=NOON - 1)
+    return Quarantined({one.key: one})
+
+
+def test_a_quarantined_criterion_counts_for_nothing_and_the_others_as_ever(store: Store) -> None:
+    good, bad = text("You"), text("never", name="flaky")
+    keep(store, OLD, [
+        Planned("only", [NICE], [good, bad]),
+        Planned("both", [NICE], [text("nowhere"), bad]),
+        Planned("down", [answered("", error="refused")], [good, bad]),
+        Planned("free", [NICE], [bad]),
+    ])  # fmt: skip
+    rows = {one.test_id: one for one in store.runs_of_execution(OLD)}
+    for test, status, not_passed in (("only", "passed", 1), ("both", "failed", 0), ("down", "error", 0)):
+        found = gating(store, [rows[test]], put(store, test, "flaky"))
+        assert [one.status for one in found.runs] == [status], test
+        assert [(one.runs, one.not_passed) for one in found.left_out] == [(1, not_passed)], test
+    # A quarantine of the whole test takes its runs out; another test's runs gate.
+    found = gating(store, rows.values(), put(store, "only"))
+    assert [one.test_id for one in found.runs] == ["both", "down", "free"]
+    assert [(one.runs, one.not_passed) for one in found.left_out] == [(1, 1)]
+    whole = put(store, "only")
+    both = Quarantined({**whole.by_key, **put(store, "only", "flaky").by_key})
+    assert [one.quarantine.criterion for one in gating(store, [rows["only"]], both).left_out] == [""]
+
+
+@pytest.mark.parametrize(
+    ("state", "was", "p_value", "regressed"),
+    [
+        ("worse", (5, 5), None, True),
+        ("worse", (5, 5), 0.9, True),
+        ("worse", (4, 5), 0.05, True),
+        ("worse", (4, 5), 0.0501, False),
+        ("worse", (4, 5), None, False),
+        ("better", (5, 5), 0.01, False),
+        ("worse", None, 0.01, False),
+    ],
+)
+def test_what_always_passed_regressed_and_the_rest_where_chance_does_not_explain_it(
+    state: str, was: tuple[int, int] | None, p_value: float | None, regressed: bool
+) -> None:
+    tally = None if was is None else SimpleNamespace(passed=was[0], n=was[1])
+    assert has_regressed(SimpleNamespace(state=state, was=tally, p_value=p_value)) is regressed  # type: ignore[arg-type]
+
+
+def test_a_drop_of_what_is_allowed_is_allowed(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [NICE] * 4, [text("You")])])
+    keep(store, NEW, [Planned("t", [NICE, NICE, NICE, answered("")], [text("You")])], at_ms=NOON + 5)
+    set_baseline(store, OLD)
+    found = against_baseline(store, store.execution(NEW))
+    assert isinstance(found, Against)
+    assert found.missed(Gates(max_drop=0.25)) == []
+    assert len(found.missed(Gates(max_drop=0.24))) == 1
+    assert found.missed(Gates()) == []
+    assert len(found.missed(Gates(no_regressions=True))) == 1
+
+
+# Decisions
+
+
+NOTHING_LATER = Later()
+
+
+def why(decision: str = "ignore", later: Later = NOTHING_LATER, now: int = 99, **more: Any) -> str:
+    context = more.pop("context", Context(("v1",), (("/s/x.yaml", "t"),), 2, 20))
+    group = SimpleNamespace(trend="known", cause=SimpleNamespace(criterion="c"), tests=(("/s/x.yaml", "t"),))
+    return why_open(group, Decision("s", decision, context=context, **more), later, Quarantined({}), now)  # type: ignore[arg-type]
+
+
+def test_a_decision_is_open_again_at_its_date() -> None:
+    assert [why(until_ms=at) for at in (100, 99, 98)] == ["", "its date is over", "its date is over"]
+    assert why() == ""
+
+
+def test_a_suite_that_moved_is_no_other_test() -> None:
+    assert why(later=Later(tests=(("/elsewhere/x.yaml", "t"),))) == ""
+    assert why(later=Later(tests=(("/s/y.yaml", "t"),))) == "it is in t too"
+    assert why(later=Later(tests=(("/s/y.yaml", "t"), ("/s/y.yaml", "u")))) == "it is in t and 1 more too"
+
+
+def test_what_opens_a_decision_again_depends_on_it() -> None:
+    changed, grown = Later(versions=("v2",)), Later(failed=9, runs=20)
+    said = {one: (bool(why(one, changed)), bool(why(one, grown))) for one in ("accept", "fix", "label", "ignore")}
+    assert said == {"accept": (True, True), "fix": (True, False), "label": (True, False), "ignore": (True, True)}
+    assert why(later=Later(versions=("v1",))) == ""
+    assert why(later=changed, context=Context((), (("/s/x.yaml", "t"),), 2, 20)) == "", (
+        "an agent's error has no version"
+    )
+    assert why(later=Later(failed=2, runs=20)) == ""
+    assert why(later=Later(failed=3, runs=20)) == "", "by chance"
+    # The weightier reason is said.
+    assert why(later=Later(("v2",), (("/s/y.yaml", "u"),), 9, 20), until_ms=1) == "its date is over"
+    assert why(later=Later(("v2",), (("/s/y.yaml", "u"),), 9, 20)) == "the criterion was changed"
+
+
+# Labels beside judges
+
+
+def test_of_a_recording_that_was_graded_twice_the_newest_counts() -> None:
+    old, new, other = (
+        SimpleNamespace(id=name, recorded=of, superseded=gone)
+        for name, of, gone in (("old", "r", True), ("new", "r", False), ("other", "s", True))
+    )
+    for listed in ([old, new, other], [new, old, other]):
+        assert [one.id for one in _once_each(listed)] == ["new", "other"]  # type: ignore[arg-type]
+    assert [one.id for one in _once_each([old, replace_id(old, "older")])] == ["old"]  # type: ignore[arg-type]
+
+
+def replace_id(row: Any, name: str) -> Any:
+    return SimpleNamespace(**{**vars(row), "id": name})
+
+
+def test_the_label_of_a_criterion_counts_before_that_of_the_run_and_the_last_of_several(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [NICE], [POLITE], [YES])])
+    rows = list(store.runs_of_execution(OLD))
+
+    def said() -> tuple[int, int, int]:
+        (one,) = judge_figures(store, rows)
+        return one.labelled, one.agreement.both_yes, one.agreement.only_judge
+
+    assert said() == (0, 0, 0)
+    store.label(rows[0].id, passed=False).result()
+    assert said() == (1, 0, 1)
+    store.label(rows[0].id, passed=True, criterion="polite").result()
+    store.label(rows[0].id, passed=False).result()  # later, and of the run as a whole
+    assert said() == (1, 1, 0)
+    store.label(rows[0].id, passed=False, criterion="polite").result()
+    assert said() == (1, 0, 1)
