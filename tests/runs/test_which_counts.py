@@ -220,9 +220,10 @@ def test_an_answer_that_was_known_costs_nothing_and_a_cancelled_run_says_nothing
     tally.landed(ended(cached=True), "passed")
     assert (tally.paid, tally.used(Usage()).tokens, tally.used(Usage()).cost) == (0, 0, 0.0)
     tally.landed(ended(), "cancelled")
-    assert (tally.paid, tally.used(Usage()).tokens, tally.pace.rate) == (1, 15, 0.0)
+    assert (tally.paid, tally.used(Usage()).tokens, tally.pace.eta_s(1, [], 1)) == (1, 15, None)
     tally.landed(ended(spent=Usage(1, 1)), "passed")
     assert tally.unpriced == {"bot"}
+    assert tally.pace.eta_s(1, [], 1) == 0.1
     assert tally.used(Usage(2, 2, cost=1.0)) == Used(1.5, 21)
 
 
