@@ -12,6 +12,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from agenteval_tui.history.blobs import clean
@@ -422,31 +423,50 @@ def newest_runs(connection: sqlite3.Connection, picked: Picked, most: int) -> tu
 
     Runs that began in the same millisecond stay together: where the newest of them alone are more, they are all in it.
     """
-    times: list[int] = []
-    for source, at, values in _arms(connection, picked):
-        found = connection.execute(f"SELECT {at} FROM {source} ORDER BY {at} DESC LIMIT ?", [*values, most + 1])
-        times += [row[0] for row in found.fetchall()]
-    if len(times) <= most:
+    arms = list(_arms(connection, picked))
+    boundary, newest = _times_of_newest(connection, arms, most)
+    if boundary is None:
         return picked.since_ms, False
-    times.sort(reverse=True)
-    boundary = times[most]
-    if boundary < times[0]:
+    if boundary < newest:
         return boundary + 1, True
     older = [
         connection.execute(f"SELECT 1 FROM {source} AND {at} < ? LIMIT 1", [*values, boundary]).fetchone()
-        for source, at, values in _arms(connection, picked)
+        for source, at, values in arms
     ]
     return boundary, any(older)
+
+
+def _times_of_newest(
+    connection: sqlite3.Connection, arms: Sequence[tuple[str, str, list[Any]]], most: int
+) -> tuple[int | None, int]:
+    """When the newest run but `most` began (None: there are no more), and the newest."""
+    if len(arms) == 1:
+        ((source, at, values),) = arms
+        ordered = f"SELECT {at} FROM {source} ORDER BY {at} DESC LIMIT 1 OFFSET ?"
+        found = connection.execute(ordered, [*values, most]).fetchone()
+        return (None, 0) if found is None else (found[0], connection.execute(ordered, [*values, 0]).fetchone()[0])
+    times: list[int] = []
+    for source, at, values in arms:
+        newest = f"SELECT {at} AS at FROM {source} ORDER BY {at} DESC LIMIT ?"
+        times += json.loads(
+            connection.execute(f"SELECT json_group_array(at) FROM ({newest})", [*values, most + 1]).fetchone()[0]
+        )
+    times.sort(reverse=True)
+    return (times[most], times[0]) if len(times) > most else (None, 0)
 
 
 def scores(connection: sqlite3.Connection, picked: Picked) -> list[ScoreCount]:
     """How often each criterion gave which score, in tenths (1.0 stands in the tenth from 0.9)."""
     found = []
     for source, _, values in _arms(connection, picked):
+        # By score first: most criteria have few, and tenths of these few are counted sooner than one of every result.
         rows = connection.execute(
-            "SELECT r.test, c.name, coalesce(min(CAST(c.score * 10 + 1e-9 AS INTEGER), 9), -1) AS tenth, c.outcome,"
-            f" count(*), total(c.score) FROM {_with_results(source)} AND c.outcome != 'skipped'"
-            " GROUP BY r.test, c.name, tenth, c.outcome",
+            "SELECT test, name, coalesce(min(CAST(score * 10 + 1e-9 AS INTEGER), 9), -1) AS tenth, outcome, sum(n),"
+            " total(scores) FROM ("
+            "  SELECT r.test AS test, c.name AS name, c.score AS score, c.outcome AS outcome, count(*) AS n,"
+            f"  total(c.score) AS scores FROM {_with_results(source)} AND c.outcome != 'skipped'"
+            "  GROUP BY r.test, c.name, c.score, c.outcome)"
+            " GROUP BY test, name, tenth, outcome",
             values,
         )
         found += [ScoreCount(*row) for row in rows.fetchall()]
@@ -454,7 +474,20 @@ def scores(connection: sqlite3.Connection, picked: Picked) -> list[ScoreCount]:
 
 
 def versions_used(connection: sqlite3.Connection, picked: Picked) -> list[VersionUse]:
-    """Which versions of criteria judged the picked runs, by test and execution."""
+    """Which versions of criteria judged the picked runs, by test and execution; of tests of which that is more than
+    one."""
+    # Plans are a few, in the narrow index, and results are many. A plan without criteria (of an import) says nothing.
+    criteria: dict[int, set[str]] = {}
+    for source, _, values in _arms(connection, picked):
+        plans = f"SELECT DISTINCT r.test AS test, r.plan AS plan FROM {source}"
+        for test, text in connection.execute(
+            f"SELECT DISTINCT o.test, p.criteria FROM ({plans}) o CROSS JOIN plans p ON p.id = o.plan", values
+        ):
+            criteria.setdefault(test, set()).add(text)
+    several = tuple(test for test, texts in criteria.items() if len(texts) > 1 or "[]" in texts)
+    if not several:
+        return []
+    picked = replace(picked, tests=several)
     found: list[tuple[int, str, int, int, int]] = []
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
@@ -475,8 +508,18 @@ def versions_used(connection: sqlite3.Connection, picked: Picked) -> list[Versio
 
 
 def agents_used(connection: sqlite3.Connection, picked: Picked) -> list[AgentUse]:
-    """Which configurations of agents answered the picked runs, by test and execution; those that are not known are
-    left out."""
+    """Which configurations of agents answered the picked runs, by test and execution; of tests that an agent answered
+    in more than one. Those that are not known are left out."""
+    versions: dict[tuple[int, str], set[str]] = {}
+    for source, _, values in _arms(connection, picked):
+        for test, agent, version in connection.execute(
+            f"SELECT DISTINCT r.test, r.agent, r.agent_version FROM {source} AND r.agent_version != ''", values
+        ):
+            versions.setdefault((test, agent), set()).add(version)
+    several = {test for (test, _), known in versions.items() if len(known) > 1}
+    if not several:
+        return []
+    picked = replace(picked, tests=tuple(sorted(several)))
     found: list[AgentUse] = []
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(

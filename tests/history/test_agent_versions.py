@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,38 @@ def test_a_trend_breaks_where_the_configuration_changed(
     found = extras(store, Wanted(since_ms=None, until_ms=NOW + 1_000_000)).breaks
     assert [(one.agent, one.old, one.new) for one in found] == breaks
     assert all(one.kind == "agent" and "another configuration" in one.said for one in found)
+
+
+@pytest.mark.parametrize("planned", [True, False], ids=["planned", "a file's own results"])
+@pytest.mark.parametrize(
+    ("versions", "breaks"),
+    [("cc", []), ("cd", [("c", "d")]), ("ccdd", [("c", "d")]), ("cdc", [("c", "d"), ("d", "c")])],
+)
+def test_a_trend_breaks_where_a_criterion_changed(
+    tmp_path: Path, versions: str, breaks: list[tuple[str, str]], planned: bool
+) -> None:
+    """Also where the plan names no criteria; a test beside it that has one version only has no break."""
+    with Store.open(tmp_path / "history.db") as store:
+        for number, version in enumerate(versions):
+            at, execution, runs = NOW + number * 1000, new_id(), []
+            for place, (test, judge) in enumerate([("changing", version), ("steady", "c")]):
+                run = PlannedRun(
+                    new_id(), execution, place, "/s", "S", test, test, agent="bot", criteria=(judge,),
+                    specs=({"name": judge},),
+                )  # fmt: skip
+                if not planned and number + place:  # both are known after the first
+                    run = replace(run, criteria=(), specs=())
+                result = CriterionResult("good", Outcome.PASSED, 1.0, criterion_hash=judge)
+                ended = RunEnded(run.id, "passed", 1.0, at + place, 1.0, 1, Transcript(), (result,))
+                runs.append((run, ended))
+            if number == 0:
+                extra = PlannedRun(
+                    new_id(), execution, 2, "/s", "S", "other", "other", agent="bot", criteria=("d",),
+                    specs=({"name": "d"},),
+                )  # fmt: skip
+                runs.append((extra, RunEnded(extra.id, "passed", 1.0, at + 2, 1.0, 1, Transcript(), ())))
+            store.import_runs(ExecutionRecord(execution, "t", "run", "s", ("/s",), started_ms=at), runs)
+        found = extras(store, Wanted(since_ms=None, until_ms=NOW + 1_000_000)).breaks
+        assert [(one.test_id, one.kind, one.old, one.new) for one in found] == [
+            ("changing", "changed", old, new) for old, new in breaks
+        ]
