@@ -14,6 +14,7 @@ from agenteval_tui.runs.view import ExecutionView, RunView
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.transcripts.ending import ending_of
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.results import CriterionResult
@@ -36,10 +37,12 @@ class _Test:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Of a run that has ended: its criterion results, and what to do about its error. Events have less of both."""
+    """Of a run that has ended: its criterion results, what to do about its error, and what ended its answer ("" for an
+    answer that is whole). Events have less of all that."""
 
     results: Callable[[str], Sequence[CriterionResult]]
     remedy: Callable[[str], str]
+    ending: Callable[[str], str] = lambda run: ""
 
     @classmethod
     def of(cls, store: Store) -> Known:
@@ -58,7 +61,14 @@ class Known:
                 return ""
             return error.mend if error is not None else ""
 
-        return cls(results, remedy)
+        def ending(run: str) -> str:
+            try:
+                found = ending_of(store.transcript(run))
+            except AgentevalError:
+                return ""
+            return found.said if found is not None else ""
+
+        return cls(results, remedy, ending)
 
 
 class RunProgress:
@@ -192,6 +202,8 @@ class RunProgress:
             if error:
                 self._error(error, alike)
             elif results := self._known.results(alike[0].ref.run):
+                if said := self._known.ending(alike[0].ref.run):
+                    self._line("      ", (one_line(said, 200), "warn"))
                 print_failures(self._out, results, 6)
             else:
                 for name, reason in alike[0].failed:

@@ -77,6 +77,13 @@ def test_an_ending_comes_first_and_is_one_cause(cli: Any, ran: Any, tmp_path: Pa
     assert said in markdown.read_text("utf-8")
 
 
+def test_a_run_says_it_while_it_is_printed(cli: Any, ran: Any, tmp_path: Path) -> None:
+    ran("length")
+    printed = cli("run", tmp_path / "cut.suite.yaml", "--db", tmp_path / "h.db").out
+    said = printed.index("the answer was cut by max_tokens (finish reason: length)")
+    assert printed.index("run 1: failed") < said < printed.index("Has the end")
+
+
 def test_a_cut_answer_that_passes_says_so_too(cli: Any, ran: Any) -> None:
     run, document, db = ran("length", "the end of 2026")
     assert (document["runs"][0]["outcome"], document["runs"][0]["why"]) == (
