@@ -74,6 +74,16 @@ def history_file(given: str | os.PathLike[str] | None = None) -> Path:
     return Path(override) if override else data_dir() / "history.db"
 
 
+def demo_dir() -> Path:
+    """The folder of the demo: copies of the sample suites, and a history of its own."""
+    return data_dir() / "demo"
+
+
+def demo_history() -> Path:
+    """The history of the demo: what is tried there is not among the user's own runs."""
+    return demo_dir() / "history.db"
+
+
 def own_command(module: str, *arguments: str) -> list[str]:
     """The command that runs a module of this package in a process of its own.
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+from pathlib import Path
+
 import click
 
 from agenteval_tui import places
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.own_files import make_private
 from agenteval_tui.text.problems import INFRASTRUCTURE, InfrastructureError
 
 
@@ -17,12 +22,16 @@ from agenteval_tui.text.problems import INFRASTRUCTURE, InfrastructureError
 def command(invocation: Invocation, headless: bool) -> int:
     """Open the app on the sample suites. Their agent is a small program of rules: no key, no network, no AI model.
 
+    The demo works on copies of the sample suites and has a history of its own, in the data folder. Your history stays
+    as it is.
+
     Without a terminal the samples are run and the results printed. Some of them fail on purpose, which is no error
     here; the exit code is 0 unless something is broken.
     """
-    samples = places.bundled("sample_suites")
-    if not samples.is_dir():
-        raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")
+    samples = _samples()
+    if invocation.db is None:
+        invocation.db = places.demo_history()
+    invocation.err.line((f"The demo has its own suites ({samples}) and its own history ({invocation.db}).", "dim"))
     if on_a_terminal() and not headless:
         return invocation.launch_app(AppStart(paths=(samples,), db=invocation.db))
     from agenteval_tui.cli.exits import INTERRUPTED
@@ -40,8 +49,25 @@ def command(invocation: Invocation, headless: bool) -> int:
         raise InfrastructureError("a sample ended in an error, which none of them should", mend="agenteval doctor")
     invocation.out.line(
         (
-            "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or `agenteval why RUN`.",
+            "Some samples fail on purpose: find out why with `agenteval demo` on a terminal, or with"
+            f" `agenteval why --db {shlex.quote(str(invocation.db))}`.",
             "dim",
         )
     )
     return 0 if done.counts["passed"] else INFRASTRUCTURE
+
+
+def _samples() -> Path:
+    """The demo's copies of the sample suites, made where they are missing: of each version of the program its own."""
+    from agenteval_tui import __version__
+
+    samples, copies = places.bundled("sample_suites"), places.demo_dir() / f"suites-{__version__}"
+    if not samples.is_dir():
+        raise InfrastructureError("the sample suites are not there", where=str(samples), mend="install agenteval again")
+    make_private(places.demo_dir())
+    for one in samples.rglob("*"):
+        copy = copies / one.relative_to(samples)
+        if one.is_file() and not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(one, copy)
+    return copies

@@ -110,9 +110,11 @@ class Session:
         return self._looked_in or self.paths
 
     def on_samples(self) -> bool:
-        """Are the suites those that ship with the program? Walks no folder either."""
-        samples = places.bundled("sample_suites").resolve()
-        return bool(self.looked_in) and all(path.resolve().is_relative_to(samples) for path in self.looked_in)
+        """Are the suites those that ship with the program, or the demo's copies? Walks no folder either."""
+        samples = (places.bundled("sample_suites").resolve(), places.demo_dir().resolve())
+        return bool(self.looked_in) and all(
+            any(path.resolve().is_relative_to(one) for one in samples) for path in self.looked_in
+        )
 
     def overview(self) -> Overview:
         """All suites with their problems and what the history knows of their tests."""

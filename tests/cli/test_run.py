@@ -225,4 +225,11 @@ def test_the_demo_on_a_terminal_opens_the_app(cli, monkeypatch) -> None:
 
     monkeypatch.setattr(demo, "on_a_terminal", lambda: True)
     assert cli("demo").code == 0
-    assert [start.paths for start in cli.opened] == [(places.bundled("sample_suites"),)]
+    (start,) = cli.opened
+    assert start.db == places.demo_history()
+    (copies,) = start.paths
+    samples = places.bundled("sample_suites")
+    assert copies.is_relative_to(places.demo_dir())
+    assert {one.relative_to(copies) for one in copies.rglob("*")} == {
+        one.relative_to(samples) for one in samples.rglob("*")
+    }
