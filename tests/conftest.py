@@ -80,6 +80,8 @@ def isolated_places(tmp_path: Path, short_folder: str, monkeypatch: pytest.Monke
     monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("AGENTEVAL_CACHE_DIR", str(tmp_path / "cache"))
+    # Most histories of tests are made, of suites that are nowhere: whoever tests what is of a project deletes this.
+    monkeypatch.setenv("AGENTEVAL_SCOPE", "all")
     # Made by whoever needs it, like the two above: not below pytest's long folder names.
     sockets = Path(short_folder, str(next(NUMBERS)))
     monkeypatch.setenv("AGENTEVAL_RUNTIME_DIR", str(sockets))

@@ -4,6 +4,8 @@ Compared is with the baseline of each test, where one is set and is not among th
 before in which the test was run.
 """
 
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
 from __future__ import annotations
 
 import json
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.causes import Scope
 from agenteval_tui.history import causes as stored
 from agenteval_tui.history.baselines import baseline_runs, baselines_of
+from agenteval_tui.history.scope import executions_in
 
 if TYPE_CHECKING:
     from array import array
@@ -46,12 +49,20 @@ def execution_scope(store: Store, ref: str = "last", test_ids: Sequence[str] = (
     return _compared(store, by_test, dict.fromkeys(by_test, row.rowid), words, row.id)
 
 
-def newest_scope(store: Store, suite_keys: Sequence[str] = (), test_ids: Sequence[str] = ()) -> Scope:
-    """Of each test of these suites (keys; none: all) with these ids (none: all) the runs of its newest execution."""
+def newest_scope(
+    store: Store, suite_keys: Sequence[str] = (), test_ids: Sequence[str] = (), projects: Sequence[str] = ()
+) -> Scope:
+    """Of each test of these suites (keys; none: all) with these ids (none: all) the runs of its newest execution, of
+    all executions or of those of these projects."""
 
     def read(c: Connection) -> tuple[dict[int, list[int]], dict[int, int]]:
         tests = stored.tests_where(c, suite_keys, test_ids)
-        newest = {test: executions[0] for test, executions in stored.executions_of_tests(c, tests).items()}
+        known = stored.executions_of_tests(c, tests)
+        if projects:
+            condition, values = executions_in(projects)
+            here = {row[0] for row in c.execute(f"SELECT id FROM executions WHERE {condition}", values).fetchall()}
+            known = {test: kept for test, ran in known.items() if (kept := [one for one in ran if one in here])}
+        newest = {test: executions[0] for test, executions in known.items()}
         return {test: _runs(c, test, execution) for test, execution in newest.items()}, newest
 
     by_test, newest = store.read(read)

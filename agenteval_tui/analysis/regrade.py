@@ -238,6 +238,7 @@ def save(store: Store, execution: ExecutionRow, runs: Iterable[tuple[Regraded, T
         suite_keys=execution.suite_keys,
         started_ms=now_ms(),
         options={"graded_from": execution.id},
+        project=execution.project,
     )
     kept: list[tuple[str, tuple[StoredReply, ...]]] = []
 

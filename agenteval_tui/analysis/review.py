@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.analysis.agreement import sole_of_results
@@ -57,21 +57,22 @@ class Wanted:
     sample: int = 0
     seed: int = 0
     execution_id: str = ""
+    projects: tuple[str, ...] = ()
 
 
 def queue(store: Store, wanted: Wanted | None = None) -> list[Item]:
     """What waits, each once: what asks a person first, then disagreements, failures, the sample; newest first."""
     wanted = wanted or Wanted()
-    only = RunFilter(execution_id=wanted.execution_id)
+    only = RunFilter(execution_id=wanted.execution_id, projects=wanted.projects)
     labels: dict[str, list[Label]] = {}
     for label in store.labels():
         labels.setdefault(label.run_id, []).append(label)
-    items = _of_results(store, RunFilter(outcomes=("needs_review",), execution_id=only.execution_id), "needs_review")
+    items = _of_results(store, replace(only, outcomes=("needs_review",)), "needs_review")
     items = _unlabelled(store, items, labels)
     if wanted.disagreements:
-        items += _differing(store, labels, only.execution_id)
+        items += _differing(store, labels, only)
     if wanted.failures:
-        failed = _of_results(store, RunFilter(outcomes=("failed",), execution_id=only.execution_id), "failure")
+        failed = _of_results(store, replace(only, outcomes=("failed",)), "failure")
         items += _unlabelled(store, failed, labels)
     if wanted.sample:
         items += _sampled(store, wanted, labels)
@@ -137,13 +138,14 @@ def question_of(store: Store, run_id: str, position: int) -> str:
     return ""
 
 
-def _differing(store: Store, labels: dict[str, list[Label]], execution_id: str) -> list[Item]:
+def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) -> list[Item]:
     from agenteval_tui.analysis.agreement import judge_figures
     from agenteval_tui.analysis.labels import runs_of_ids
 
     rows = runs_of_ids(store, labels)
-    if execution_id:
-        rows = [row for row in rows if row.execution_id == execution_id]
+    if only != RunFilter():
+        wanted = set(store.run_ids(only))
+        rows = [row for row in rows if row.rowid in wanted]
     by_id = {row.id: row for row in rows}
     items = []
     for figures in judge_figures(store, rows, every=True):
@@ -159,7 +161,9 @@ def _differing(store: Store, labels: dict[str, list[Label]], execution_id: str) 
 
 def _sampled(store: Store, wanted: Wanted, labels: Iterable[str]) -> list[Item]:
     known = set(labels)
-    ids = store.run_ids(RunFilter(outcomes=("passed", "failed"), execution_id=wanted.execution_id))
+    ids = store.run_ids(
+        RunFilter(outcomes=("passed", "failed"), execution_id=wanted.execution_id, projects=wanted.projects)
+    )
     chooser = random.Random(wanted.seed)  # noqa: S311  nothing secret: the same sample again
     order = chooser.sample(range(len(ids)), min(len(ids), wanted.sample + len(known)))
     rows = [

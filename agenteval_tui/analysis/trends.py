@@ -49,6 +49,8 @@ class Wanted:
     count_errors: bool = False
     only: tuple[int, ...] | None = None
     """Row numbers of tests, beside what else says which; None: all."""
+    projects: tuple[str, ...] = ()
+    """Only of these projects (`suites.projects`); none: of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def pick(connection: Connection, wanted: Wanted, known: Sequence[TestName] | Non
         tests = _chosen(wanted, rows.tests_known(connection) if known is None else known)
     if wanted.only is not None:
         tests = wanted.only if tests is None else tuple(one for one in tests if one in wanted.only)
-    return Picked(wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags)
+    return Picked(wanted.since_ms or 0, wanted.until_ms, tests, wanted.agents, wanted.tags, projects=wanted.projects)
 
 
 def _chosen(wanted: Wanted, known: Iterable[TestName]) -> tuple[int, ...]:

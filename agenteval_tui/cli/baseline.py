@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, moment, plural
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.history.rows import RunFilter, RunRow
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @click.group("baseline", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="List them as one JSON document.")
+@all_projects("--all")
 @common_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> int:
@@ -32,6 +33,7 @@ def command(context: click.Context, as_json: bool) -> int:
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def listed(invocation: Invocation, as_json: bool) -> int:
@@ -43,6 +45,7 @@ def listed(invocation: Invocation, as_json: bool) -> int:
 @click.argument("reference", metavar="EXECUTION|RUN", default="last")
 @click.option("--test", "tests", multiple=True, metavar="ID", help="Only for this test; may come often.")
 @click.option("--who", metavar="NAME", help="Who decides this (default: AGENTEVAL_WHO, else your account).")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: str | None) -> int:
@@ -78,7 +81,7 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 
 @command.command("clear")
 @click.argument("tests", nargs=-1, metavar="[TEST]...")
-@click.option("--all", "everything", is_flag=True, help="The baselines of all tests.")
+@click.option("--all", "everything", is_flag=True, help="The baselines of all tests of all projects.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common_options
 @pass_invocation
@@ -105,7 +108,8 @@ def _ask(invocation: Invocation, wanted: list[TestKey], *, yes: bool) -> None:
 
     if yes:
         return
-    what = f"the baseline of {plural(len(wanted), 'test')}"
+    suites = len({key for key, _ in wanted})
+    what = f"the baseline of {plural(len(wanted), 'test')} in {plural(suites, 'suite')}"
     if not can_ask(invocation):
         raise AgentevalError(f"{what} would be cleared, and nobody can be asked here", mend="give --yes")
     names = ", ".join(one_line(test, 40) for _, test in wanted[:5])
@@ -141,9 +145,16 @@ def _say(out: Output, made: BaselineSet, what: str) -> None:
 
 def _listed(invocation: Invocation, as_json: bool) -> int:
     from agenteval_tui.history.baselines import baselines
+    from agenteval_tui.history.references import ALL
 
     with invocation.store(to_look=True) as store:
         found = baselines(store)
+        if projects := invocation.projects:
+            here = {row.id for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects)))}
+            every, found = found, [one for one in found if one.execution_id in here]
+            if len(every) > len(found):
+                left = plural(len(every) - len(found), "baseline")
+                invocation.err.line(("note: ", "warn"), f"{left} of other projects not listed; {ALL} lists them too")
     if as_json:
         invocation.out.json([_data(one) for one in found])
         return 0

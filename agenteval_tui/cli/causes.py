@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Of every run that is in the history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
+@all_projects()
 @common_options
 @pass_invocation
 def command(

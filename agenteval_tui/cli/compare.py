@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ MOST = 100
 @click.option("--quick", is_flag=True, help="Do not find out who changed what: no transcript is read.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown, to paste into a review.")
+@all_projects()
 @common_options
 @pass_invocation
 def command(
@@ -65,6 +66,8 @@ def command(
         raise AgentevalError("--json and --md do not go together", mend="give one of them")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
+        if not b and not (a and (len(agents) > 1 or len(variations) > 1)):
+            b = references.execution().id
         a, b = (one if one in ("", BASELINE) else _full_id(references, one) for one in (a, b))
         left, right = sides_of(store, Sides(a, b, agents, variations))
         found = compare(store, left, right, quarantined=active(store))

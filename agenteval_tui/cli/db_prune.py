@@ -54,8 +54,9 @@ def cutoff(text: str, now: int) -> int:
 def command(
     invocation: Invocation, older_than: str | None, keep: int | None, dry_run: bool, sure: bool, as_json: bool
 ) -> int:
-    """Remove old runs, with their transcripts and results. With both options a run goes only when both allow it.
+    """Remove old runs of all projects, with their transcripts and results.
 
+    With both options a run goes only when both allow it.
     What always stays: baselines, labelled runs, tests in quarantine, examples of triage decisions, and what runs now.
     The file does not shrink by itself: new runs take the space, or `agenteval db vacuum` gives it back.
     """
@@ -97,7 +98,7 @@ def _sure(invocation: Invocation, found: Prunable, as_json: bool) -> bool:
         raise AgentevalError(
             "this removes runs for good, and nobody can be asked here", mend="--yes, or --dry-run to look"
         )
-    return yes(invocation, f"Remove {plural(len(found.runs), 'run')} for good?")
+    return yes(invocation, f"Remove {plural(len(found.runs), 'run')} of all projects for good?")
 
 
 def _say(invocation: Invocation, found: Prunable) -> None:
@@ -108,7 +109,7 @@ def _say(invocation: Invocation, found: Prunable) -> None:
         out.line(
             f"{len(found.runs):,} of {plural(found.of_runs, 'run')} and"
             f" {found.executions:,} of {plural(found.of_executions, 'execution')} would go,"
-            f" about {megabytes(found.bytes)}"
+            f" about {megabytes(found.bytes)} (all projects)"
         )
     for why, number in found.kept.items():
         out.line(("  stays: ", "dim"), f"{plural(number, 'run')}, {_REASONS.get(why, why)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text, plural
 from agenteval_tui.exchange.losses import Losses, listed
 from agenteval_tui.history.rows import RunRow
@@ -31,6 +31,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # stands in JSON's strings alone
     help="openai, agenteval, otel, tau-bench, tau2-bench; power-ui for the tests of a suite.",
 )
 @click.option("--force", is_flag=True, help="Write over FILE if it is there.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, what: str, file: Path, format_name: str, force: bool) -> int:

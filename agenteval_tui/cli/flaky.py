@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.moments import Until
 from agenteval_tui.cli.output import Output, percent, percent_range, plural
 from agenteval_tui.cli.quarantine_lines import day_of
@@ -37,6 +37,7 @@ _MOST_CHANGED = 20
 @click.option("--quarantine", is_flag=True, help="Put what is suggested in quarantine.")
 @click.option("--until", "until_ms", type=Until(), help="With --quarantine: until when (default: 14d).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects()
 @common_options
 @pass_invocation
 def command(
@@ -52,7 +53,7 @@ def command(
     until_ms: int | None,
     as_json: bool,
 ) -> int:
-    """List the flaky tests of the suites at PATH (default: all), the least predictable first.
+    """List the flaky tests of the suites at PATH (default: those of this project), the least predictable first.
 
     A test is flaky when some of its runs passed and some did not, with one configuration of the agent and one version
     of the criteria: one that passes with one configuration and fails with the next has changed, and is listed apart.
@@ -75,8 +76,11 @@ def command(
         tags=tags,
         agents=agents,
         count_errors=count_errors,
+        projects=() if paths else invocation.projects,
     )
     with invocation.store(to_look=not quarantine) as store:
+        if not paths and (said := invocation.elsewhere(store)):
+            invocation.err.line(("note: ", "warn"), said)
         found = ledger(store, wanted, now)
         suggested = found.suggestions()
         if quarantine:

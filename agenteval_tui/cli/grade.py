@@ -11,7 +11,7 @@ import click
 
 from agenteval_tui.cli.exits import exit_code
 from agenteval_tui.cli.explained import print_facts, print_failures
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, plural
 from agenteval_tui.cli.permission import allowed
 from agenteval_tui.cli.standard_input import (
@@ -55,6 +55,7 @@ _File = click.Path(path_type=Path, allow_dash=True)
 @click.option("--trust", is_flag=True, help="Let Python functions of the criteria run; look at them first.")
 @click.option("--save", is_flag=True, help="Keep the verdicts as a new execution (with --execution).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (with --transcripts: a document a line).")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(

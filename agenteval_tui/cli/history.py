@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
 from agenteval_tui.exchange.moments import iso
 from agenteval_tui.text.display import one_line
@@ -24,6 +24,7 @@ _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled"
 @click.option("--kind", type=click.Choice(("run", "import")), default=None, help="Only what was run, or imported.")
 @click.option("--limit", type=click.IntRange(1), default=20, metavar="N", help="At most N lines (default 20).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(
@@ -37,35 +38,42 @@ def command(
     limit: int,
     as_json: bool,
 ) -> int:
-    """List what was run, newest first. SEARCH finds words in prompts, answers and tool calls.
+    """List what was run of this project, newest first; --all lists all projects, and where each is.
+
+    SEARCH finds words in prompts, answers and tool calls.
 
     With a search or a filter, executions that hold such a run are listed, or with --runs the runs themselves.
     """
     from agenteval_tui.history.rows import RunFilter
 
-    wanted = RunFilter(text=search, outcomes=outcomes, test_id=test_id, agent=agent, kind=kind or "")
+    wanted = RunFilter(
+        text=search, outcomes=outcomes, test_id=test_id, agent=agent, kind=kind or "", projects=invocation.projects
+    )
     with invocation.store(to_look=True) as store:
         ids = store.run_ids(wanted) if runs else store.execution_ids(wanted)
         shown = ids[:limit]
         if runs:
             rows = store.run_rows(shown)
             data = [_run_data(row) for row in rows]
+            suites = {row.id: row.suite_key for row in rows} if len({row.suite_key for row in rows}) > 1 else {}
         else:
             executions = store.execution_rows(shown)
             data = [_execution_data(row) for row in executions]
+            several = len({row.project for row in executions}) > 1
             times = [(moment(row.started_ms), _took(row), in_future(row.started_ms)) for row in executions]
+        elsewhere = "" if data else invocation.elsewhere(store)
     if as_json:
         invocation.out.json(data)
         return 0
     if not data:
-        empty = wanted == RunFilter()
-        invocation.out.line("nothing was run yet: try `agenteval demo`" if empty else "no run fits")
+        empty = wanted == RunFilter(projects=wanted.projects)
+        invocation.out.line(elsewhere or ("nothing was run yet: try `agenteval demo`" if empty else "no run fits"))
         return 0
     for number, one in enumerate(data):
         if runs:
-            _print_run(invocation.out, one)
+            _print_run(invocation.out, one, suites.get(one["run"], ""))
         else:
-            _print_execution(invocation.out, one, *times[number])
+            _print_execution(invocation.out, one, *times[number], places=several)
     if len(ids) > limit:
         what = "run" if runs else "execution"
         invocation.out.line((f"{len(data)} of {plural(len(ids), what)}; --limit shows more", "dim"))
@@ -85,6 +93,7 @@ def _execution_data(row: Any) -> dict[str, Any]:
         "finished": iso(row.finished_ms),
         "suites": row.suites,
         "agents": row.agents,
+        "project": row.project,
         **{name: getattr(row, name) for name in names},
     }
 
@@ -117,7 +126,7 @@ def _took(row: Any) -> str:
     return f"{said}  on {where}" if where else said
 
 
-def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, future: bool) -> None:
+def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, future: bool, *, places: bool) -> None:
     # Of an import nothing was graded; of a run the rest was not needed.
     skipped = "not graded" if one["kind"] == "import" else "skipped"
     words = (("failed", "failed"), ("errors", "in error"), ("needs_review", "to review"), ("cancelled", "cancelled"))
@@ -135,13 +144,15 @@ def _print_execution(out: Output, one: dict[str, Any], started: str, took: str, 
         (status, "warn"),
         (f"  {IN_FUTURE}" * future, "warn"),
         (f"  {plural(len(one['notes']), 'note')}" if one["notes"] else "", "dim"),
+        (f"  {one_line(one['project'] or 'project not known')}" if places else "", "dim"),
     )
 
 
-def _print_run(out: Output, one: dict[str, Any]) -> None:
+def _print_run(out: Output, one: dict[str, Any], suite: str) -> None:
     why = one_line(one["why"] or (one["output"] if one["outcome"] == "passed" else ""), 80)
     out.line(
         (SIGNS.get(one["outcome"], "·"), STYLES.get(one["outcome"], "dim")),
         f" {one['run']}  {one_line(one['test'], 30):<30} {duration(one['duration_ms']):>8}  ",
         (why, "dim"),
+        (f"  {one_line(suite)}" if suite else "", "dim"),
     )

@@ -30,6 +30,7 @@ class Invocation:
     launch_app: Callable[[AppStart], int]
     db: Path | None = None
     debug: bool = False
+    everywhere: bool = False
     out: Output = field(default_factory=lambda: Output(sys.stdout))
     err: Output = field(default_factory=lambda: Output(sys.stderr, needed=False))
 
@@ -54,7 +55,35 @@ class Invocation:
         """Finds what people name: runs, executions, tests."""
         from agenteval_tui.history.references import References
 
-        return References(store)
+        told: set[str] = set()
+
+        def say(sentence: str) -> None:
+            if sentence not in told:
+                told.add(sentence)
+                self.err.line(("note: ", "warn"), sentence)
+
+        return References(store, self.projects, say)
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The projects whose runs a verb is about: that of the current folder; () for all of them. The demo's history
+        has no others."""
+        from agenteval_tui.suites.projects import projects_open, shows_all
+
+        everything = self.everywhere or shows_all() or self.db == places.demo_history()
+        return () if everything else projects_open()
+
+    def elsewhere(self, store: Store) -> str:
+        """Where this project has nothing, but others have: a sentence that says so, and how they are shown. Else ""."""
+        from agenteval_tui.history.references import ALL, nothing_here
+        from agenteval_tui.history.rows import RunFilter
+        from agenteval_tui.history.scope import others
+
+        projects = self.projects
+        if not projects or store.execution_ids(RunFilter(projects=projects)):
+            return ""
+        many = store.read(lambda c: others(c, projects))
+        return f"{nothing_here(projects, many)}: {ALL} shows them" if many else ""
 
 
 def on_a_terminal() -> bool:
@@ -91,6 +120,23 @@ def common_options(function: F) -> F:
     return click.option(
         "--debug", is_flag=True, expose_value=False, callback=_set_debug, help="Show a traceback when the program errs."
     )(function)
+
+
+def _set_everywhere(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        context.ensure_object(Invocation).everywhere = True
+
+
+def all_projects(*names: str) -> Callable[[F], F]:
+    """`--all-projects`, and `names` for the same: of every project, not only of that of the current folder."""
+    return click.option(
+        "--all-projects",
+        *names,
+        is_flag=True,
+        expose_value=False,
+        callback=_set_everywhere,
+        help="Of all projects, not only of the current folder's.",
+    )
 
 
 pass_invocation = click.make_pass_decorator(Invocation)

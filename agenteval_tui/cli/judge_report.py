@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output, percent, percent_range, plural
 from agenteval_tui.cli.permission import allowed
 from agenteval_tui.text.display import one_line
@@ -31,6 +31,7 @@ _DIFFER = 5
 @click.option("--judge", metavar="A", help="With --reask: this agent as the judge.")
 @click.option("--trust", is_flag=True, help="With --reask: let programs and functions of the suite's folder run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(
@@ -92,7 +93,9 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
     names = {one.casefold() for one in suites}
     with invocation.store(to_look=True) as store:
         wanted = (
-            RunFilter(execution_id=invocation.references(store).execution(execution).id) if execution else RunFilter()
+            RunFilter(execution_id=invocation.references(store).execution(execution).id)
+            if execution
+            else RunFilter(projects=() if suites else invocation.projects)
         )
         stored = store.read(lambda c: c.execute("SELECT key, name FROM suites").fetchall())
         if suites and not any(key in keys or name.casefold() in names for key, name in stored):
@@ -103,11 +106,14 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
             if not suites or row.suite_key in keys or row.suite_name.casefold() in names
         ]
         figures = judge_figures(store, rows, every=True)
+        elsewhere = "" if figures else invocation.elsewhere(store)
     if as_json:
         invocation.out.json({"version": 1, "criteria": [one.to_json() for one in figures]})
         return 0
     if not figures:
         invocation.out.line("no stored run was judged, and none is labelled")
+        if elsewhere:
+            invocation.out.line((elsewhere, "dim"))
     for one in figures:
         _print_figures(invocation.out, one)
     return 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, Output
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -24,6 +24,7 @@ _SAYS = ("passed", "failed", "1", "2", "3", "4", "5")
 @click.option("--comment", "--note", default="", help="Why, in a few words.")
 @click.option("--who", default="", help="Who says so; without it AGENTEVAL_WHO, else the account's name.")
 @click.option("--remove", is_flag=True, help="Take back your last label of it; --who: that of this person.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, says: tuple[str, ...], comment: str, who: str, remove: bool) -> int:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.history.rows import ExecutionRow
 from agenteval_tui.text.problems import AgentevalError, AmbiguousError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("open")
 @click.argument("address", metavar="[ADDRESS]", default="")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, address: str) -> int:

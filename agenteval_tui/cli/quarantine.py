@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.moments import Until
 from agenteval_tui.cli.quarantine_lines import day_of, name_of
 from agenteval_tui.text.display import one_line
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.group("quarantine", invoke_without_command=True)
 @click.option("--all", "everything", is_flag=True, help="Also those that are over.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects()
 @common_options
 @click.pass_context
 def command(context: click.Context, everything: bool, as_json: bool) -> int:
@@ -88,6 +89,7 @@ def end(invocation: Invocation, test: str, criterion: str) -> int:
 @command.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also those that are over.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects()
 @common_options
 @pass_invocation
 def listing(invocation: Invocation, everything: bool, as_json: bool) -> int:
@@ -97,11 +99,21 @@ def listing(invocation: Invocation, everything: bool, as_json: bool) -> int:
 
 def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
     from agenteval_tui.history import quarantines
+    from agenteval_tui.history.references import ALL
+    from agenteval_tui.history.scope import in_scope
+    from agenteval_tui.suites.projects import project_of_keys
     from agenteval_tui.text.identity import now_ms
 
     now = now_ms()
     with invocation.store(to_look=True) as store:
-        found = [one for one in quarantines.listed(store) if everything or one.holds(now)]
+        listed = [one for one in quarantines.listed(store) if everything or one.holds(now)]
+    # Tests of no file (imported ones) are not known to be of another project.
+    belong = {one.suite_key: project_of_keys((one.suite_key,)) for one in listed}
+    projects = invocation.projects
+    found = [one for one in listed if not belong[one.suite_key] or in_scope(belong[one.suite_key], projects)]
+    if len(listed) > len(found):
+        left = f"{len(listed) - len(found)} of other projects not listed; {ALL} lists them too"
+        invocation.err.line(("note: ", "warn"), left)
     if as_json:
         invocation.out.json({"version": 1, "quarantines": [to_json(one, now) for one in found]})
         return 0

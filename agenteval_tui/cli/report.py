@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.reports import Reports, report_options
 from agenteval_tui.text.problems import AgentevalError
 
@@ -14,6 +14,7 @@ from agenteval_tui.text.problems import AgentevalError
 @click.command("report")
 @click.argument("execution", required=False, default="last", metavar="[ID]")
 @report_options
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, execution: str, **given: Any) -> int:

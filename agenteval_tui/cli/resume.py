@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.cli.exits import INTERRUPTED
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.reports import Reports, report_options
 from agenteval_tui.cli.run_options import Limits, limit_options, runs_apart
 from agenteval_tui.text.display import one_line
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--trust", is_flag=True, help="Let programs and Python functions of the suites' folders run.")
 @limit_options
 @report_options
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, /, execution: str, errors: bool, trust: bool, **given: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES, plural
 from agenteval_tui.text.display import one_line
 
@@ -19,6 +19,7 @@ _SHOWN = 50
 @click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="N runs by chance that have no label, too.")
 @click.option("--seed", type=int, default=0, help="Another seed is another sample.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(
@@ -38,7 +39,10 @@ def command(
 
     with invocation.store(to_look=True) as store:
         only = invocation.references(store).execution(execution).id if execution else ""
-        items = queue(store, Wanted(failures, disagreements, sample or 0, seed, only))
+        items = queue(
+            store, Wanted(failures, disagreements, sample or 0, seed, only, () if only else invocation.projects)
+        )
+        elsewhere = "" if items else invocation.elsewhere(store)
     out = invocation.out
     if as_json:
         waiting = [
@@ -58,6 +62,8 @@ def command(
         return 0
     if not items:
         out.line("nothing waits for a person")
+        if elsewhere:
+            out.line((elsewhere, "dim"))
         return 0
     for item in items[:_SHOWN]:
         what = f"{item.test_id} / {item.criterion}" if item.criterion else item.test_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agenteval_tui.cli.explained import print_facts
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, plural
 from agenteval_tui.cli.run_summary import print_not_made
 from agenteval_tui.history.rows import ExecutionRow
@@ -30,6 +30,7 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 @click.option("--transcript", "only_transcript", is_flag=True, help="The transcript alone (of a run).")
 @click.option("--diff", "other", metavar="RUN", default="", help="What run RUN did otherwise, step by step (of a run).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, only_transcript: bool, other: str, as_json: bool) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, duration, percent, percent_range, plural
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -26,6 +26,7 @@ _MOST_K = 6
     "--ab", is_flag=True, help="Of a run with --ab: both sides, their difference, and what may be said of it."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(

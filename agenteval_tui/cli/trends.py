@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agenteval_tui.cli.exits import read_rate
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.text.problems import INFRASTRUCTURE
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _FIRED = 1
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV: a line for each piece of time and group.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(
@@ -95,8 +96,12 @@ def command(
         tags,
         agents,
         count_errors,
+        # Suites that are named are meant, wherever they are.
+        projects=() if paths else invocation.projects,
     )
     with invocation.store(to_look=True) as store:
+        if not paths and (said := invocation.elsewhere(store)):
+            invocation.err.line(("note: ", "warn"), said)
         again = None
         if regrade:
             from agenteval_tui.analysis.trend_regrade import regrade_history, regraded_trend

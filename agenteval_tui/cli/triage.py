@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.moments import Until
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError, AmbiguousError
@@ -31,6 +31,7 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 @click.option("--execution", metavar="REF", help="The execution that the cause is in (default: the last that has it).")
 @click.option("--passed", is_flag=True, help="With label: its runs were right, the criterion is not.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(
@@ -147,7 +148,7 @@ def _found(references: References, execution: str | None, cause: str) -> tuple[C
     store = references.store
     looked: list[Callable[[], Causes]] = [lambda: _causes(references, execution)]
     if execution is None:
-        looked.append(lambda: causes_of(store, newest_scope(store)))
+        looked.append(lambda: causes_of(store, newest_scope(store, projects=references.projects)))
         looked.append(lambda: causes_of(store, filter_scope(store, RunFilter())))
     for place, look in enumerate(looked, 1):
         causes = look()

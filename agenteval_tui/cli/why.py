@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.cli.explained import print_facts
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import STYLES
 from agenteval_tui.grading.explain import on_one_line
 from agenteval_tui.grading.sentences import of_not_made
@@ -17,6 +17,7 @@ from agenteval_tui.text.problems import AgentevalError
 @click.argument("reference", metavar="[RUN[/CRITERION]]", default="")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the facts, and the criterion results.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, to paste into a bug report.")
+@all_projects("--all")
 @common_options
 @pass_invocation
 def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: bool) -> int:

@@ -21,6 +21,7 @@ from agenteval_tui.exchange.unread import Unread
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.history.operations import AlreadyImportedError
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.suites.projects import project_here
 from agenteval_tui.text.identity import new_id, now_ms
 from agenteval_tui.text.problems import AgentevalError
 
@@ -148,6 +149,7 @@ def _import(
         suite_keys=(key,),
         started_ms=now_ms(),
         options={"format": known.name, "digest": digest},
+        project=project_here(),
     )
     found = known.recordings(source)
     if source.cut_off:

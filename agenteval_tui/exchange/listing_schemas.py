@@ -44,6 +44,7 @@ HISTORY = array(
             "finished": or_null(TIME),
             "suites": TEXT,
             "agents": TEXT,
+            "project": {**TEXT, "description": "the folder of its project; empty where that is not known"},
             "runs": COUNT,
             "passed": COUNT,
             "failed": COUNT,

@@ -15,6 +15,7 @@ from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.connect import connect_reader
 from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.writer import Totals
+from agenteval_tui.suites.projects import project_of_keys
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -137,11 +138,17 @@ class _Move:
                     merged += 1
                     _merge_tests(connection, test, other[0])
             connection.execute("DELETE FROM suites WHERE id = ?", (suite,))
-        for execution, keys in connection.execute("SELECT id, suite_keys FROM executions").fetchall():
+        rows = connection.execute("SELECT id, suite_keys, project FROM executions").fetchall()
+        for execution, keys, project in rows:
             was = json.loads(keys)
             now = [moved_key(key, self.old, self.new) for key in was]
-            if now != was:
-                connection.execute("UPDATE executions SET suite_keys = ? WHERE id = ?", (json_text(now), execution))
+            # A root of a repository may lie above what was moved: it is looked for where the suites are now.
+            belongs = clean(project_of_keys(now)) if now != was else moved_key(project, self.old, self.new)
+            if now != was or belongs != project:
+                connection.execute(
+                    "UPDATE executions SET suite_keys = ?, project = ? WHERE id = ?",
+                    (json_text(now), belongs, execution),
+                )
         for signature, context in connection.execute("SELECT signature, context FROM triage").fetchall():
             held = json.loads(context)
             tests = [[moved_key(key, self.old, self.new), test] for key, test in held.get("tests", ())]

@@ -18,6 +18,7 @@ from agenteval_tui.history.liveness import owner_name
 from agenteval_tui.history.rows import HEAD, ExecutionRecord, PlannedRun
 from agenteval_tui.history.tasks import Packed, PackedTasks, pack, store_packed
 from agenteval_tui.history.writer import Totals
+from agenteval_tui.suites.projects import project_of_keys
 from agenteval_tui.text.identity import now_ms
 
 _NAMES = 20  # of suites and agents that an execution's row lists
@@ -32,9 +33,12 @@ class Begin:
     runs: Sequence[PlannedRun]
     setup: Packed | None = None
     tasks: PackedTasks = field(default_factory=PackedTasks)
+    project: str = ""
 
     def prepare(self) -> None:
-        """Encode and compress what resuming needs."""
+        """Encode and compress what resuming needs; find the project of the suites where nobody said it."""
+        given = self.record.project
+        self.project = project_of_keys(self.record.suite_keys) if given is None else given
         self.tasks.add(run.task for run in self.runs)
         self.tasks.pack()
         if self.record.setup is not None:
@@ -46,8 +50,8 @@ class Begin:
         task_ids = store_packed(connection, [*self.tasks.packed, *([self.setup] if self.setup is not None else [])])
         connection.execute(
             "INSERT INTO executions"
-            " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup)"
-            " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?)",
+            " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup, project)"
+            " VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)",
             (
                 clean(record.id),
                 clean(record.title),
@@ -59,6 +63,7 @@ class Begin:
                 json_text(record.suite_keys),
                 owner_name(record.pid),
                 task_ids[self.setup.hash] if self.setup is not None else None,
+                clean(self.project),
             ),
         )
         _add_runs(connection, record.id, self.runs, self.tasks, task_ids)

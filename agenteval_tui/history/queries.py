@@ -17,13 +17,14 @@ from typing import Any
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.liveness import is_alive
 from agenteval_tui.history.rows import Counts, ExecutionRow, RunFilter, RunRow
+from agenteval_tui.history.scope import executions_in
 from agenteval_tui.history.search import match_expression, run_conditions
 from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 
 _EXECUTION = (
     "SELECT id, uid, title, kind, source, status, started_ms, finished_ms, message, runs, passed, failed, errors,"
     " skipped, cancelled, needs_review, input_tokens, output_tokens, cost, suites, agents, suite_keys, batch_id,"
-    " options, owner FROM executions"
+    " options, owner, project FROM executions"
 )
 _RUN = (
     "SELECT r.id, r.uid, e.uid, r.position, s.key, s.name, t.test_id, t.name, r.variation, r.row, r.repetition,"
@@ -75,8 +76,11 @@ def execution_ids(connection: sqlite3.Connection, wanted: RunFilter) -> array[in
     """Rowids of executions with at least one run that the filter lets through, newest first; no filter: all."""
     if wanted == RunFilter():
         return _newest_first(connection, "SELECT id FROM executions", [])
-    if wanted == RunFilter(kind=wanted.kind):
-        return _newest_first(connection, "SELECT id FROM executions WHERE kind = ?", [wanted.kind])
+    if wanted == RunFilter(kind=wanted.kind, projects=wanted.projects):
+        condition, values = executions_in(wanted.projects)
+        kind = " AND kind = ?" if wanted.kind else ""
+        values += [wanted.kind] * bool(kind)
+        return _newest_first(connection, f"SELECT id FROM executions WHERE {condition}{kind}", values)
     statement, values = _matching(wanted, "DISTINCT execution")
     return _newest_first(connection, statement, values)
 
@@ -323,7 +327,17 @@ def _execution(row: tuple[Any, ...]) -> ExecutionRow:
         status = "finished" if kind == "run" and ended == runs else "interrupted"
     suites, agents, suite_keys, batch_id, options = row[19:24]
     keys = tuple(json.loads(suite_keys))
-    values = (*row[:5], status, *row[6:19], _names(suites), _names(agents), keys, batch_id, json.loads(options))
+    values = (
+        *row[:5],
+        status,
+        *row[6:19],
+        _names(suites),
+        _names(agents),
+        keys,
+        batch_id,
+        json.loads(options),
+        row[25],
+    )
     return ExecutionRow(*values)
 
 

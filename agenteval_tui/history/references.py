@@ -8,6 +8,7 @@ A reference is the id of a run or an execution, a part of it, a test's id (`FILE
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from sqlite3 import Connection
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agenteval_tui.history import queries
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.scope import executions_in, newer_elsewhere, others, runs_in
 from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 from agenteval_tui.text.quick_dataclass import dataclass
 
@@ -23,9 +25,15 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 LAST = "last"
+ALL = "--all-projects"
 _LISTED = 10  # candidates of an ambiguous reference
 _FAILED = "status IN ('failed', 'error')"
 _WITH_OUTCOME = "status IN ('passed', 'failed', 'error', 'needs_review', 'skipped')"
+
+
+def _say_nothing(_: str) -> None:
+    """Nobody is told."""
+
 
 Kind = Literal["execution", "run", "test"]
 
@@ -42,9 +50,15 @@ class _Named:
 @dataclass(frozen=True, slots=True)
 class References:
     """Finds what references mean in a history. Every method raises `AgentevalError`: nothing has that name, or
-    `AmbiguousError` with the candidates where several have it."""
+    `AmbiguousError` with the candidates where several have it.
+
+    `last`, nothing, and tests that several suites have are looked for in these projects (none: in all); what is named
+    is found wherever it is from. `say` takes a sentence that a person should know: something elsewhere is newer.
+    """
 
     store: Store
+    projects: tuple[str, ...] = ()
+    say: Callable[[str], None] = _say_nothing
 
     def execution(self, reference: str = "") -> ExecutionRow:
         """An execution; the one that a run belongs to; the newest one of a test; `last` or nothing: the newest."""
@@ -106,7 +120,7 @@ class References:
         """(suite's key, id) of the test that a reference names; None: it names no test, or it is a full id."""
         if reference in ("", LAST) or self.store.read(lambda c: _exact(c, reference)) is not None:
             return None
-        named = self.store.read(lambda c: _test(c, reference))
+        named = self.store.read(lambda c: _test(c, reference, self.projects))
         if named is None:
             return None
         key, test_id = self.store.read(
@@ -117,24 +131,43 @@ class References:
         return str(key), str(test_id)
 
     def _named(self, reference: str, first: Kind) -> _Named:
-        return self.store.read(lambda connection: _lookup(connection, reference.strip(), first))
+        return self.store.read(lambda connection: _lookup(connection, reference.strip(), first, self.projects))
 
-    def _one(self, statement: str, *values: int) -> int | None:
+    def _one(self, statement: str, *values: int | str) -> int | None:
         found = self.store.read(lambda connection: connection.execute(statement, values).fetchone())
         return found[0] if found else None
 
     def _last(self) -> int:
-        found = self._one("SELECT max(id) FROM executions")
+        condition, values = executions_in(self.projects)
+        found = self._one(f"SELECT max(id) FROM executions WHERE {condition}", *values)
         if found is None:
-            raise AgentevalError(queries.NOTHING_RAN, mend="run a suite first: agenteval run PATH")
+            raise self._nothing_here()
+        if self.projects:
+            many, project = self.store.read(lambda c: newer_elsewhere(c, self.projects, found))
+            if many:
+                self.say(
+                    f"{'an execution' if many == 1 else f'{many} executions'} of other projects "
+                    f"{'is' if many == 1 else 'are'} newer (the newest: {project or 'project not known'}); "
+                    f"{ALL} counts them too"
+                )
         return found
+
+    def _nothing_here(self) -> AgentevalError:
+        elsewhere = self.store.read(lambda c: others(c, self.projects)) if self.projects else 0
+        if not elsewhere:
+            return AgentevalError(queries.NOTHING_RAN, mend="run a suite first: agenteval run PATH")
+        return AgentevalError(nothing_here(self.projects, elsewhere), mend=f"{ALL} shows them")
 
     def _newest_failure(self) -> RunRow:
         self._last()
-        found = self._one(f"SELECT id FROM runs WHERE {_FAILED} AND superseded = 0 ORDER BY id DESC LIMIT 1")
+        condition, values = runs_in(self.projects)
+        found = self._one(
+            f"SELECT id FROM runs WHERE {_FAILED} AND superseded = 0 AND {condition} ORDER BY id DESC LIMIT 1", *values
+        )
         if found is None:
             raise AgentevalError(
-                "no stored run failed or ended in an error", mend="`agenteval history --runs` lists them all"
+                f"no stored run {'of this project ' if self.projects else ''}failed or ended in an error",
+                mend="`agenteval history --runs` lists them all",
             )
         return self._run(found)
 
@@ -170,11 +203,11 @@ class References:
         return self.store.run_rows([row])[0]
 
 
-def _lookup(connection: Connection, reference: str, first: Kind) -> _Named:
+def _lookup(connection: Connection, reference: str, first: Kind, projects: Sequence[str]) -> _Named:
     exact = _exact(connection, reference)
     if exact is not None:
         return exact
-    test = _test(connection, reference)
+    test = _test(connection, reference, projects)
     executions = queries.begin_with(connection, "executions", reference, _LISTED + 1)
     runs = queries.begin_with(connection, "runs", reference, _LISTED + 1)
     if test is not None:
@@ -217,19 +250,20 @@ def _exact(connection: Connection, reference: str) -> _Named | None:
     return None
 
 
-def _test(connection: Connection, reference: str) -> _Named | None:
-    """The test with this id, whatever its case; FILE::ID: the one in this file. Raises `AmbiguousError`."""
+def _test(connection: Connection, reference: str, projects: Sequence[str]) -> _Named | None:
+    """The test with this id, whatever its case; FILE::ID: the one in this file; of several that of these projects.
+
+    Raises `AmbiguousError`.
+    """
     found = _tests_called(connection, reference)
     file, colons, name = reference.rpartition("::")
     if not found and colons:
         found = [one for one in _tests_called(connection, name) if is_file(one[1], file)]
     if len(found) > 1:
-        # Of two copies of a suite perhaps only one was ever run.
-        found = [
-            one
-            for one in found
-            if connection.execute("SELECT 1 FROM runs WHERE test = ? LIMIT 1", (one[0],)).fetchone()
-        ] or found
+        # Of two copies of a suite perhaps only one was ever run, or only one is of this project.
+        for condition, values in (("1", []), runs_in(projects)):
+            ran = f"SELECT 1 FROM runs WHERE test = ? AND {condition} LIMIT 1"
+            found = [one for one in found if connection.execute(ran, [one[0], *values]).fetchone()] or found
     if len(found) > 1:
         raise AmbiguousError(
             f"several suites have a test {reference!r}", mend=_candidates([f"{key}::{name}" for _, key, name in found])
@@ -256,6 +290,13 @@ def is_file(key: str, file: str) -> bool:
     except (OSError, RuntimeError, ValueError):
         full = file
     return key in (file, full) or key.endswith(f"/{file.removeprefix('./')}")
+
+
+def nothing_here(projects: Sequence[str], elsewhere: int) -> str:
+    """That none of so many executions belongs to these projects, in a sentence."""
+    where = ", ".join(projects)
+    there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
+    return f"the history has no execution of this project ({where}); {there} in it"
 
 
 def _splits(text: str) -> list[tuple[str, str]]:

@@ -20,7 +20,8 @@ SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 class ExecutionRecord:
     """What one command starts. `kind` is "run" or "import"; `pid` the process that does the work (None: this one).
 
-    `setup`: what its runs' tasks have in common, as JSON (`runs.tasks`); None: it can't be resumed.
+    `setup`: what its runs' tasks have in common, as JSON (`runs.tasks`); None: it can't be resumed. `project`: see
+    `suites.projects`; None: that of its suites.
     """
 
     id: str
@@ -33,6 +34,7 @@ class ExecutionRecord:
     options: Mapping[str, Any] = field(default_factory=dict)
     pid: int | None = None
     setup: Mapping[str, Any] | None = None
+    project: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,8 @@ class ExecutionRow:
     suite_keys: tuple[str, ...] = ()
     batch_id: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    project: str = ""
+    """The folder of its project (`suites.projects`); "": not known."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -306,6 +310,8 @@ class RunFilter:
     baseline: bool = False
     """Only runs that a baseline consists of; `labelled`: only those that a person labelled."""
     labelled: bool = False
+    projects: tuple[str, ...] = ()
+    """Only of executions of these projects, and of those below them (`history.scope`)."""
 
 
 @dataclass(frozen=True, slots=True)

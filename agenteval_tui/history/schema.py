@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from agenteval_tui.history.agent_versions import find_versions
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.recordings import find_recordings
+from agenteval_tui.history.scope import find_projects
 from agenteval_tui.history.signatures import upgrade_signatures
 
 APPLICATION_ID = 0x41474556  # "AGEV" in the file's header: says that the file is ours
@@ -246,6 +247,13 @@ _AGENTS = (
         WHERE status IN ('passed', 'failed', 'error', 'needs_review') AND superseded = 0""",
 )
 
+# Which project an execution belongs to ("": not known, as of another tool's results that came in before).
+_PROJECTS = (
+    "ALTER TABLE executions ADD COLUMN project TEXT NOT NULL DEFAULT ''",
+    find_projects,
+    "CREATE INDEX executions_by_project ON executions (project)",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -258,6 +266,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(9, "recordings that were graded again", _RECORDINGS),
     Migration(10, "causes by codes, not by sentences", _SIGNATURES),
     Migration(11, "agents by their configuration", _AGENTS),
+    Migration(12, "executions by their project", _PROJECTS),
 )
 
 

@@ -9,6 +9,7 @@ import re
 from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.scope import runs_in
 
 _PART = re.compile(r'"([^"]*)"?|(\S+)')
 
@@ -87,6 +88,10 @@ def run_conditions(wanted: RunFilter) -> tuple[list[str], list[str]]:
     for at, sign in ((wanted.since_ms, ">="), (wanted.before_ms, "<")):
         if at is not None:
             conditions.append(f"execution IN (SELECT id FROM executions WHERE started_ms {sign} {int(at)})")
+    if wanted.projects:
+        condition, of_projects = runs_in(wanted.projects)
+        conditions.append(condition)
+        values += of_projects
     if wanted.baseline:
         conditions.append(f"id IN ({KEPT_RUNS})")
     if wanted.labelled:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from agenteval_tui.history.blobs import clean
+from agenteval_tui.history.scope import runs_in
 from agenteval_tui.text.quick_dataclass import dataclass
 
 Group = Literal["", "suite", "test", "tag", "agent", "setting"]
@@ -82,7 +83,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Picked:
     """Which runs: those from `since_ms` to before `until_ms`, of these tests (row numbers; None: all), with one of the
-    agents, and with all of the tags. `but` are tests that are left out."""
+    agents, and with all of the tags, of these projects (none: all). `but` are tests that are left out."""
 
     since_ms: int
     until_ms: int
@@ -90,6 +91,7 @@ class Picked:
     agents: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     but: tuple[int, ...] = ()
+    projects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,6 +645,10 @@ def _conditions(connection: sqlite3.Connection, picked: Picked) -> tuple[list[st
     if picked.tests is not None:
         conditions.append("r.test IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(picked.tests)))
+    if picked.projects:
+        condition, of_projects = runs_in(picked.projects, "r.execution")
+        conditions.append(condition)
+        values += of_projects
     if picked.but:
         conditions.append("r.test NOT IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(picked.but)))

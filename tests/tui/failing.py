@@ -76,7 +76,7 @@ def make(
                     verdict.results, why=verdict.reason,
                 )
             )  # fmt: skip
-    store.begin_execution(ExecutionRecord(execution, execution, "run", "", (SUITE,), begun), plans)
+    store.begin_execution(ExecutionRecord(execution, execution, "run", "", (suite_key,), begun), plans)
     for end in ends:
         store.run_ended(end)
     store.end_execution(execution, "finished").result()

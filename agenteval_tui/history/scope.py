@@ -1,0 +1,63 @@
+"""The runs of some projects among those of all: a project is a path, and holds the projects below it."""
+
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from agenteval_tui.history.blobs import clean
+from agenteval_tui.suites.projects import project_of_keys
+
+
+def executions_in(projects: Sequence[str]) -> tuple[str, list[str]]:
+    """The condition on table `executions`, and the values for its `?`: of one of these projects, or of one below it.
+
+    Of no project: everything.
+    """
+    if not projects:
+        return "1", []
+    values: list[str] = []
+    for one in map(clean, projects):
+        below = one.rstrip("/")
+        values += [one, f"{below}/", f"{below}0"]  # "0" is the character behind "/"
+    return f"({' OR '.join(['project = ? OR (project >= ? AND project < ?)'] * len(projects))})", values
+
+
+def in_scope(project: str, projects: Sequence[str]) -> bool:
+    """Whether `executions_in` lets an execution of this project through; so of the path of a suite."""
+    return not projects or any(project == one or project.startswith(f"{one.rstrip('/')}/") for one in projects)
+
+
+def runs_in(projects: Sequence[str], column: str = "execution") -> tuple[str, list[str]]:
+    """The same condition on runs, whose execution is in this column."""
+    condition, values = executions_in(projects)
+    return f"{column} IN (SELECT id FROM executions WHERE {condition})", values
+
+
+def others(connection: sqlite3.Connection, projects: Sequence[str]) -> int:
+    """How many executions belong to other projects, or to none that is known."""
+    condition, values = executions_in(projects)
+    found = connection.execute(f"SELECT count(*) FROM executions WHERE NOT {condition}", values).fetchone()
+    return int(found[0])
+
+
+def newer_elsewhere(connection: sqlite3.Connection, projects: Sequence[str], execution: int) -> tuple[int, str]:
+    """How many executions of other projects are newer than this one (row number), and the project of the newest."""
+    condition, values = executions_in(projects)
+    rows = connection.execute(
+        f"SELECT project FROM executions WHERE id > ? AND NOT {condition} ORDER BY id DESC", [execution, *values]
+    ).fetchall()
+    return len(rows), rows[0][0] if rows else ""
+
+
+def find_projects(connection: sqlite3.Connection) -> None:
+    """Give every execution its project, by the folders of its suites as they are now."""
+    known: dict[str, str] = {}
+    for row, keys in connection.execute("SELECT id, suite_keys FROM executions").fetchall():
+        if keys not in known:
+            known[keys] = clean(project_of_keys(map(str, json.loads(keys))))
+        if known[keys]:
+            connection.execute("UPDATE executions SET project = ? WHERE id = ?", (known[keys], row))

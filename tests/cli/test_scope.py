@@ -1,0 +1,227 @@
+"""What is listed, counted and meant is of the project of the current folder, unless `--all-projects` is given."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failing import make
+
+from agenteval_tui import places
+from agenteval_tui.history import queries, schema
+from agenteval_tui.history.connect import connect_writer
+from agenteval_tui.history.references import References
+from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.scope import executions_in, in_scope
+from agenteval_tui.history.store import Store
+from agenteval_tui.suites.projects import SAMPLES, project_of_folder, project_of_keys, projects_open
+from agenteval_tui.text.problems import AgentevalError
+
+VERBS = (
+    ("history",), ("history", "--runs"), ("show",), ("why",), ("stats",), ("report",), ("causes",), ("compare",),
+    ("trends",), ("flaky",), ("review", "--failures"), ("judge-report",), ("export",), ("triage",), ("open",),
+    ("label", "last", "passed"), ("baseline", "set"), ("baseline",), ("quarantine",), ("resume",),
+    ("grade", "--criteria", "c.json", "--execution", "last"),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGENTEVAL_SCOPE", raising=False)
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A history with two projects, each a git repository; two copies of one suite. The current folder is in `one`."""
+    for name in ("one", "two"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+        (tmp_path / name / "evals" / "deep").mkdir(parents=True)
+    db = tmp_path / "all.db"
+    with Store.open(db) as store:
+        for execution, name in (("A1", "one"), ("A2", "one"), ("B1", "two"), ("B2", "two")):
+            key = str(tmp_path / name / "evals" / "shop.suite.yaml")
+            make(store, execution, suite_key=key, smoke=["text", ""], refund=["tool"])
+    monkeypatch.chdir(tmp_path / "one" / "evals" / "deep")
+    return db
+
+
+def test_a_project_is_the_git_root_or_the_folder(tmp_path: Path) -> None:
+    suites = tmp_path / "p" / "evals"
+    suites.mkdir(parents=True)
+    assert project_of_folder(suites) == str(suites)
+    (tmp_path / "p" / ".git").write_text("gitdir: elsewhere")  # a worktree
+    assert project_of_folder(suites) == str(tmp_path / "p")
+    assert project_of_folder(suites / "gone" / "deeper") == str(tmp_path / "p")
+    (tmp_path / "link").symlink_to(suites)
+    assert project_of_folder(tmp_path / "link") == str(tmp_path / "p")
+    assert project_of_folder(places.bundled("sample_suites") / "recorded") == SAMPLES
+    one, other = str(suites / "a.suite.yaml"), str(tmp_path / "q" / "b.suite.yaml")
+    assert project_of_keys((one,)) == str(tmp_path / "p")
+    assert project_of_keys((one, other)) == str(tmp_path)
+    assert project_of_keys(("import:openai:x.json",)) == project_of_keys(()) == ""
+    (tmp_path / "q").mkdir()
+    assert projects_open((suites, tmp_path / "q")) == (str(tmp_path / "p"), str(tmp_path / "q"))
+
+
+@pytest.mark.parametrize(
+    ("project", "shown"),
+    [("/p", True), ("/p/below", True), ("/p2", False), ("/", False), ("", False), ("/q", False), ("/P", False)],
+)
+def test_a_project_holds_what_is_below_it(project: str, shown: bool) -> None:
+    assert in_scope(project, ("/p",)) is shown
+    assert in_scope(project, ())
+
+
+def test_each_list_is_of_this_project_and_all_of_them_on_demand(cli: Any, two: Path) -> None:
+    listed = json.loads(cli("history", "--json", "--db", two).out)
+    assert [one["execution"] for one in listed] == ["A2", "A1"]
+    assert {one["project"] for one in listed} == {str(two.parent / "one")}
+    assert len(json.loads(cli("history", "--all", "--json", "--db", two).out)) == 4
+    assert str(two.parent / "two") in cli("history", "--all", "--db", two).out, "the place of each is shown"
+    runs = cli("history", "--runs", "--all-projects", "--db", two).out
+    assert runs.count(f"{two.parent / 'two'}/evals/shop.suite.yaml") == 6
+    assert len(json.loads(cli("history", "--runs", "--outcome", "failed", "--json", "--db", two).out)) == 4
+    counted = {
+        verb[0]: [len(json.loads(cli(*verb, *everything, "--db", two).out)[key]) for everything in ((), ("--all",))]
+        for verb, key in ((("review", "--failures", "--json"), "waiting"), (("judge-report", "--json"), "criteria"))
+    }
+    assert counted["review"] == [4, 8]
+    for verb, runs_here, everywhere in (("trends", 6, 12),):
+        assert _in_series(cli(verb, "--json", "--db", two)) == runs_here
+        assert _in_series(cli(verb, "--json", "--all", "--db", two)) == everywhere
+    flaky = [len(json.loads(cli("flaky", "--all", "--json", *more, "--db", two).out)["tests"])
+             for more in ((), ("--all-projects",))]  # fmt: skip
+    assert flaky == [2, 4]
+
+
+def _in_series(done: Any) -> int:
+    return sum(one["n"] for one in json.loads(done.out)["series"])
+
+
+def test_last_is_of_this_project_and_a_newer_one_elsewhere_is_said(cli: Any, two: Path) -> None:
+    shown = cli("stats", "--json", "--db", two)
+    assert json.loads(shown.out)["execution"] == "A2"
+    assert "2 executions of other projects are newer" in shown.err
+    assert str(two.parent / "two") in shown.err
+    assert shown.err.count("note:") == 1
+    everywhere = cli("stats", "--all", "--json", "--db", two)
+    assert json.loads(everywhere.out)["execution"] == "B2"
+    assert everywhere.err == ""
+    assert json.loads(cli("why", "--json", "--db", two).out)["run"] == "A2-002"
+    assert json.loads(cli("why", "--json", "--all", "--db", two).out)["run"] == "B2-002"
+    compared = json.loads(cli("compare", "--quick", "--json", "--db", two).out)
+    assert "A2" in json.dumps(compared)
+    assert "B" not in compared["b"]["reference"] if "b" in compared else True
+
+
+def test_what_is_named_is_found_wherever_it_is_from(cli: Any, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(cli("stats", "B1", "--json", "--db", two).out)["execution"] == "B1"
+    assert json.loads(cli("why", "B2-000", "--json", "--db", two).out)["run"] == "B2-000"
+    assert json.loads(cli("why", "smoke", "--json", "--db", two).out)["run"] == "A2-001", "of two copies that of here"
+    there = f"{two.parent}/two/evals/shop.suite.yaml::smoke"
+    assert json.loads(cli("why", there, "--json", "--db", two).out)["run"] == "B2-001"
+    monkeypatch.chdir(two.parent / "two")
+    assert json.loads(cli("why", "smoke", "--json", "--db", two).out)["run"] == "B2-001"
+    monkeypatch.chdir(two.parent)
+    assert cli("why", "smoke", "--db", two).code == 2, "both are below this folder"
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_where_nothing_is_of_this_project_the_others_are_named(
+    cli: Any, two: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: tuple[str, ...]
+) -> None:
+    (tmp_path / "three" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "three")
+    Path("c.json").write_text('{"prototype_class": "TextResponse", "config_uxon": {"metrics": []}}')
+    if verb == ("quarantine",):
+        cli("quarantine", "add", f"{two.parent}/two/evals/shop.suite.yaml::smoke", "--db", two)
+    if verb == ("baseline",):
+        cli("baseline", "set", "B1", "--db", two)
+    if verb == ("triage",):
+        return  # lists what was decided, which is of causes and no project
+    done = cli(*verb, "--db", two)
+    said = done.out + done.err
+    assert "--all-projects" in said, said
+    assert "other projects" in said
+    assert "Traceback" not in said
+    assert "A2" not in done.out
+    assert "B2" not in done.out
+
+
+def test_the_variable_of_the_environment_shows_all(cli: Any, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTEVAL_SCOPE", "all")
+    assert len(json.loads(cli("history", "--json", "--db", two).out)) == 4
+
+
+def test_an_import_is_of_the_folder_where_it_ran_and_regrading_stays_there(cli: Any, two: Path, tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}))
+    assert cli("import", file, "--db", two).code == 0
+    (newest, *_) = json.loads(cli("history", "--json", "--db", two).out)
+    assert (newest["kind"], newest["project"]) == ("import", str(tmp_path / "one"))
+    criteria = tmp_path / "c.json"
+    criteria.write_text(
+        '{"prototype_class": "TextResponse", "config_uxon": {"metrics": [{"type": "TextMatch", "contains": "b"}]}}'
+    )
+    assert cli("grade", "--criteria", criteria, "--execution", "B1", "--save", "--db", two).code in (0, 1)
+    with Store.open(two) as store:
+        assert store.execution("last").project == str(tmp_path / "two")
+
+
+def test_old_executions_get_the_project_of_their_suites(two: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old.db"
+    connection = connect_writer(old)
+    schema.migrate(connection, upto=11)
+    for uid, keys in (
+        ("X1", [str(tmp_path / "one" / "evals" / "a.suite.yaml")]), ("X2", ["import:openai:x"]), ("X3", []),
+        ("X4", ["/gone/away/a.suite.yaml"]),
+    ):  # fmt: skip
+        connection.execute(
+            "INSERT INTO executions (uid, title, kind, source, status, started_ms, options, suite_keys, owner)"
+            " VALUES (?, '', 'run', '', 'finished', 1, '{}', ?, '')",
+            (uid, json.dumps(keys)),
+        )
+    connection.close()
+    with Store.open(old) as store:
+        projects = {row.id: row.project for row in store.executions()}
+        assert projects == {"X1": str(tmp_path / "one"), "X2": "", "X3": "", "X4": "/gone/away"}
+        with pytest.raises(AgentevalError, match="4 executions of other projects"):
+            References(store, ("/elsewhere",)).execution()
+
+
+def test_the_lists_of_a_project_are_read_from_an_index(two: Path) -> None:
+    condition, values = executions_in(("/one", SAMPLES))
+    with Store.open(two) as store:
+        executions = f"SELECT id FROM executions WHERE {condition}"
+        for statement in (executions, f"SELECT id FROM runs WHERE execution IN ({executions})"):
+            plan = store.read(lambda c, s=statement: c.execute(f"EXPLAIN QUERY PLAN {s}", values).fetchall())
+            steps = " | ".join(row[-1] for row in plan)
+            assert "executions_by_project" in steps, steps
+            assert "SCAN" not in steps.replace("SCAN CONSTANT ROW", ""), steps
+        assert queries.executions  # a page is read by rowid from what these give
+        assert len(store.run_ids(RunFilter(projects=(str(two.parent / "one"),)))) == 6
+
+
+def test_moving_suites_moves_their_project(cli: Any, two: Path, tmp_path: Path) -> None:
+    (tmp_path / "new" / ".git").mkdir(parents=True)
+    shutil.move(tmp_path / "two" / "evals", tmp_path / "new" / "evals")
+    assert cli("db", "move", tmp_path / "two" / "evals", tmp_path / "new" / "evals", "--db", two).code == 0
+    with Store.open(two) as store:
+        assert {row.project for row in store.executions()} == {str(tmp_path / "one"), str(tmp_path / "new")}
+
+
+def test_the_demo_leaves_the_user_s_history_alone(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "own.db"
+    monkeypatch.setenv("AGENTEVAL_DB", str(own))
+    done = cli("demo", "--headless")
+    assert done.code == 0, done.err
+    assert not own.exists()
+    assert str(places.demo_history()) in done.err + done.out
+    assert len(json.loads(cli("history", "--json", "--db", places.demo_history()).out)) == 1
+    for row in json.loads(cli("history", "--json", "--db", places.demo_history()).out):
+        assert row["project"].startswith(str(places.demo_dir()))
+    assert "nothing was run yet" in cli("history").out
