@@ -58,7 +58,7 @@ def command(context: click.Context, as_json: bool) -> int:
         invocation.out.json(data)
     else:
         _print(invocation.out, data)
-    return INFRASTRUCTURE if data["problems"] else 0
+    return INFRASTRUCTURE if data["problems"] or data["wrong"] else 0
 
 
 def existing(invocation: Invocation) -> Path:
@@ -100,6 +100,7 @@ def _looked(path: Path) -> dict[str, Any]:
         "newest_version": health.newest_version,
         "sqlite": sqlite3.sqlite_version,
         "problems": list(health.problems),
+        "wrong": list(health.wrong),
         "counts": {
             name: rows.get(name, 0)
             for name in ("executions", "runs", "tests", "criteria", "transcripts", "labels", "baselines", "quarantines")
@@ -110,7 +111,11 @@ def _looked(path: Path) -> dict[str, Any]:
 
 
 def _print(out: Output, data: dict[str, Any]) -> None:
-    health: tuple[str, Style] = ("damaged", "bad") if data["problems"] else ("whole", "good")
+    health: tuple[str, Style] = ("whole", "good")
+    if data["problems"]:
+        health = ("damaged", "bad")
+    elif data["wrong"]:
+        health = ("not as it should be", "warn")
     out.line(data["file"])
     log = f" and {megabytes(data['log_size'])} of its log" if data["log_size"] else ""
     out.line(
@@ -120,6 +125,10 @@ def _print(out: Output, data: dict[str, Any]) -> None:
         out.line(("    " + problem, "bad"))
     if data["problems"]:
         out.line("    start agenteval: it moves a damaged file aside and saves what can be read (or: db salvage)")
+    for wrong in data["wrong"]:
+        out.line(("    " + wrong, "warn"))
+    if data["wrong"]:
+        out.line("    agenteval db check says what to do")
     if data["network"]:
         out.line(("  on a network file system: reading waits while a run is written", "warn"))
     if data["file_version"] > data["newest_version"]:
@@ -156,7 +165,7 @@ def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bo
     began = time.monotonic()
     found = check(path, deep=deep)
     if mending and found.wrong and not found.damage:
-        with invocation.store() as store:
+        with invocation.store() as store:  # opening it adds what its tables lack
             mend(store)
         before, found = found.wrong, check(path, deep=deep)
         mended = tuple(one for one in before if one not in found.wrong)
@@ -170,6 +179,7 @@ def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bo
                 "wrong": list(found.wrong),
                 "mended": list(mended),
                 "lost": found.lost,
+                "lost_evidence": found.lost_evidence,
             }
         )
     else:
@@ -186,12 +196,21 @@ def _print_check(out: Output, found: Any, mended: tuple[str, ...], seconds: floa
         out.line(("✓ ", "good"), f"put right: {one}")
     if found.lost:
         out.line(("! ", "warn"), f"the transcripts of {plural(found.lost, 'run')} are lost: they are listed without")
+    if found.lost_evidence:
+        out.line(
+            ("! ", "warn"), f"the evidence of {plural(found.lost_evidence, 'run')} is lost: only verdicts are left"
+        )
     if found.damage:
         out.line("start agenteval: it moves a damaged file aside and saves what can be read (or: agenteval db salvage)")
+    elif not all(one.addable for one in found.shape):
+        out.line("agenteval db salvage writes everything in it into a new history with the right tables")
+    elif found.shape:
+        out.line("agenteval db check --mend adds what is missing (so does the next start), after a copy was made")
     elif found.wrong:
-        out.line("agenteval db check --mend puts it right")
+        out.line("agenteval db check --mend puts it right: it counts anew and removes what names nothing")
     else:
-        out.line(("✓ ", "good"), f"the history is whole ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")
+        state = "sound, but for what is lost" if found.lost or found.lost_evidence else "whole"
+        out.line(("✓ ", "good"), f"the history is {state} ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")
 
 
 @click.command("vacuum")

@@ -139,6 +139,8 @@ def _judged(path: Path, health: Health) -> Check:
     if health.problems:
         mend = "start agenteval: it moves a damaged file aside and saves what can be read"
         return Check("history", "error", f"{said}; damaged: {health.problems[0]}", mend)
+    if health.wrong:
+        return Check("history", "warning", f"{said}; {health.wrong[0]}", "agenteval db check says what to do")
     if health.version > health.newest_version:
         return Check("history", "warning", f"{said}, made by a newer agenteval: read only", "update agenteval")
     if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):

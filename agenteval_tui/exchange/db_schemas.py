@@ -16,7 +16,8 @@ DB: Schema = record(
         "file_version": COUNT,
         "newest_version": {**COUNT, "description": "of files, that this program knows"},
         "sqlite": TEXT,
-        "problems": array(TEXT, "empty: the file is whole"),
+        "problems": array(TEXT, "empty: SQLite can read the file"),
+        "wrong": array(TEXT, "what can be read and does not fit"),
         "counts": by_key(COUNT),
         "space": array(record({"what": TEXT, "bytes": COUNT}), "the largest first"),
         "beside": array(record({"file": TEXT, "size": COUNT}), "copies of older versions, and damaged files"),
@@ -29,6 +30,7 @@ CHECK: Schema = record(
         "wrong": array(TEXT, "what can be read and does not fit"),
         "mended": array(TEXT),
         "lost": {**COUNT, "description": "runs whose transcript is gone for good"},
+        "lost_evidence": {**COUNT, "description": "runs whose evidence is gone for good"},
     }
 )
 PRUNE: Schema = record(

@@ -6,14 +6,16 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from agenteval_tui.history import schema
+from agenteval_tui.history import schema, shape
 from agenteval_tui.history.connect import connect_reader
 from agenteval_tui.history.errors import explain
+from agenteval_tui.history.upkeep import loose_decisions
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`problems` is empty for a file that is whole. Sizes are bytes; `free` is what deleted rows left unused."""
+    """`problems` is empty for a file that SQLite can read, `wrong` for one in which everything fits as far as a glance
+    tells (`upkeep.check` looks closer). Sizes are bytes; `free` is what deleted rows left unused."""
 
     path: Path
     version: int
@@ -24,6 +26,7 @@ class Health:
     journal: str
     rows: dict[str, int]
     problems: tuple[str, ...]
+    wrong: tuple[str, ...] = ()
 
 
 def check_health(path: Path) -> Health:
@@ -41,9 +44,15 @@ def check_health(path: Path) -> Health:
                 name: connection.execute(f"PRAGMA {name}").fetchone()[0]
                 for name in ("page_size", "freelist_count", "journal_mode")
             }
+            version = schema.version_of(connection)
+            sound = all(problem == "ok" for problem in problems)
+            wrong: list[str] = []
+            if sound and version == schema.newest():
+                wrong += map(str, shape.differences(connection, version))
+                wrong += loose_decisions(connection) if not wrong else []
             return Health(
                 path=path,
-                version=schema.version_of(connection),
+                version=version,
                 newest_version=schema.newest(),
                 size=path.stat().st_size,
                 log_size=log.stat().st_size if log.exists() else 0,
@@ -51,6 +60,7 @@ def check_health(path: Path) -> Health:
                 journal=figures["journal_mode"],
                 rows={name: database[name].count for name in tables},
                 problems=tuple(problem for problem in problems if problem != "ok"),
+                wrong=tuple(wrong),
             )
         finally:
             connection.close()

@@ -8,9 +8,11 @@ import fcntl
 import os
 import sqlite3
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-from agenteval_tui.history import schema
+from agenteval_tui.history import schema, shape
 from agenteval_tui.history.connect import (
     OPENING_SECONDS,
     connect_reader,
@@ -72,6 +74,8 @@ def _open_for_writing(path: Path, notices: list[str]) -> Opened:
             notices.extend(_bring_up(connection, path))
         elif version == 0:
             schema.migrate(connection)
+        elif not shape.looks_right(connection, version):
+            notices.extend(_add_missing(connection, path))
         _interrupt_dead(connection)
         return Opened(path, False, False, tuple(notices))
     except sqlite3.Error as error:
@@ -105,6 +109,8 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> Opened:
                 where=str(path),
                 mend="open it once with write permission: that brings it up to date",
             )
+        if version == schema.newest():
+            _refuse_another_shape(path, immutable)
         if version > schema.newest():
             notices += (
                 f"the history file was written by a newer agenteval (file version {version}, this program knows "
@@ -115,6 +121,31 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> Opened:
         return Opened(path, True, immutable, notices)
     assert problem is not None
     raise explain(problem, path, doing="read") from problem
+
+
+def _refuse_another_shape(path: Path, immutable: bool) -> None:
+    with closing(connect_reader(path, immutable=immutable)) as connection:
+        if shape.looks_right(connection, schema.newest()):
+            return
+        found = shape.differences(connection, schema.newest())
+    if found:
+        raise _another_shape(
+            path,
+            found,
+            "open it once with write permission: that adds what is missing"
+            if all(one.addable for one in found)
+            else _SALVAGE,
+        )
+
+
+_SALVAGE = "agenteval db salvage writes everything in it into a new history with the right tables"
+
+
+def _another_shape(path: Path, found: tuple[shape.Difference, ...], remedy: str) -> HistoryError:
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return HistoryError(
+        f"the history file's tables are not as they must be: {found[0]}{more}", where=str(path), mend=remedy
+    )
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:
@@ -198,16 +229,57 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
 
     Raises HistoryError or sqlite3.Error; the file is then as it was, and there is no copy.
     """
+
+    def change(version: int) -> list[str]:
+        # What an older file lacks the next migrations may need.
+        added = [] if shape.looks_right(connection, version) else _add(connection, path, version)
+        schema.migrate(connection)
+        return [f"the history file was brought from version {version} to {schema.newest()}", *added]
+
+    return _changed(connection, path, lambda version: version < schema.newest(), change)
+
+
+def _add_missing(connection: sqlite3.Connection, path: Path) -> list[str]:
+    """Copy a file that lacks tables, columns or indexes, then add them; as `_bring_up` does it."""
+    return _changed(
+        connection,
+        path,
+        lambda version: bool(shape.differences(connection, version)),
+        lambda version: _add(connection, path, version),
+    )
+
+
+def _add(connection: sqlite3.Connection, path: Path, version: int) -> list[str]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        found = shape.add_missing(connection, version)
+        if not all(one.addable for one in found):
+            raise _another_shape(path, tuple(one for one in found if not one.addable), _SALVAGE)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return [f"the history file's tables were not complete, and are now: {', '.join(map(str, found))}"] if found else []
+
+
+def _changed(
+    connection: sqlite3.Connection,
+    path: Path,
+    needed: Callable[[int], bool],
+    change: Callable[[int], list[str]],
+) -> list[str]:
+    """Change the tables after a copy of the file was made, where that is (still) needed. Returns notices."""
     try:
         with Path(f"{path}.lock").open("ab") as lock:
             os.fchmod(lock.fileno(), 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX)
             version = schema.version_of(connection)
-            if version >= schema.newest():
+            if not needed(version):
                 return []
             copy = _back_up(connection, path, version)
             try:
-                schema.migrate(connection)
+                said = change(version)
             except BaseException:
                 copy.unlink(missing_ok=True)
                 raise
@@ -217,7 +289,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
             where=str(path),
             mend="free some space, or give yourself write permission for the folder",
         ) from error
-    return [f"the history file was brought from version {version} to {schema.newest()}; the old one is kept as {copy}"]
+    return [f"{'; '.join(said)}; the old one is kept as {copy}"]
 
 
 def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agenteval_tui.history.blobs import clean, search_document, unpack_results, unpack_transcript
+from agenteval_tui.history.blobs import clean, json_text, search_document, unpack_results, unpack_transcript
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.outcomes import TOTAL_OF, call_rows, planned_prompt
 from agenteval_tui.history.recordings import ASKED, settle_all
@@ -111,6 +112,7 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Compl
         ("criterion_texts", "test", "tests"),
     ):
         run(table, f"DELETE FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})")
+    forget_lost_examples(target)
     rebuilt["criteria"] = _name_criteria(target, run)
     without = int(target.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
     if "evidence" in damaged and without:
@@ -131,6 +133,36 @@ WITHOUT_EVIDENCE = (
     " AND run IN (SELECT id FROM runs)"
 )
 """Runs that have results and whose evidence is lost."""
+
+
+def lost_examples(connection: sqlite3.Connection) -> dict[int, str]:
+    """By the row of a triage decision: its context without the runs that are not in the history."""
+    found = {}
+    for number, text in connection.execute("SELECT id, context FROM triage WHERE context != '{}'").fetchall():
+        try:
+            context = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        examples = context.get("examples") if isinstance(context, dict) else None
+        if not isinstance(examples, list) or not examples:
+            continue
+        there = connection.execute(
+            "SELECT uid FROM runs WHERE uid IN (SELECT value FROM json_each(?))", (json.dumps(examples),)
+        )
+        known = {row[0] for row in there}
+        left = [one for one in examples if one in known]
+        if len(left) < len(examples):
+            found[number] = json_text({**context, "examples": left})
+    return found
+
+
+def forget_lost_examples(connection: sqlite3.Connection) -> int:
+    """Triage decisions stay, without the runs that are not in the history. Gives how many had such."""
+    found = lost_examples(connection)
+    connection.executemany(
+        "UPDATE triage SET context = ? WHERE id = ?", [(context, number) for number, context in found.items()]
+    )
+    return len(found)
 
 
 def _lost_runs(target: sqlite3.Connection, *, counted: bool) -> int:

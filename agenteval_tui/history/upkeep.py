@@ -10,13 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agenteval_tui.history import schema
-from agenteval_tui.history.blobs import unpack_results, unpack_transcript
+from agenteval_tui.history import schema, shape
+from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
 from agenteval_tui.history.connect import connect_reader, connect_writer, on_network
 from agenteval_tui.history.errors import HistoryError, explain, is_damage
 from agenteval_tui.history.opening import mark_damaged
 from agenteval_tui.history.outcomes import TOTAL_OF
-from agenteval_tui.history.recounting import LOST, admit_losses, recount, reindex
+from agenteval_tui.history.recounting import (
+    LOST,
+    WITHOUT_EVIDENCE,
+    admit_losses,
+    forget_lost_examples,
+    lost_examples,
+    recount,
+    reindex,
+)
 from agenteval_tui.history.removal import orphan_rows, running_executions
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
@@ -49,12 +57,16 @@ class Space:
 class Checked:
     """What a check found. `damage`: SQLite can't read all of it. `wrong`: all can be read, and something does not fit.
 
-    `wrong` can be put right (`mend`); damage is for the rescue. `lost`: runs whose transcript is gone for good.
+    `wrong` can be put right (`mend`); damage is for the rescue. `lost`: runs whose transcript is gone for good, and
+    `lost_evidence`: whose evidence is. `shape`: what the tables lack; where they lack something nothing else is looked
+    at.
     """
 
     damage: tuple[str, ...]
     wrong: tuple[str, ...]
     lost: int = 0
+    lost_evidence: int = 0
+    shape: tuple[shape.Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +114,7 @@ def check(path: Path, *, deep: bool = False) -> Checked:
     """
     damage: list[str] = []
     wrong: list[str] = []
-    lost = 0
+    lost = evidence = 0
     try:
         with closing(connect_reader(path)) as connection:
             version = schema.version_of(connection)
@@ -121,11 +133,16 @@ def check(path: Path, *, deep: bool = False) -> Checked:
                 for row in connection.execute(f"PRAGMA integrity_check({_MOST})").fetchall()
                 if row[0] != "ok"
             ]
+            missing = () if damage else shape.differences(connection, version)
+            if missing:
+                return Checked((), tuple(map(str, missing)), shape=missing)
             if not damage:
                 connection.execute("BEGIN")  # one moment of the file, whoever writes meanwhile
                 wrong += _wrong_totals(connection)
                 wrong += _loose_rows(connection)
+                wrong += loose_decisions(connection)
                 lost = int(connection.execute("SELECT count(*) FROM runs WHERE transcript = ?", (LOST,)).fetchone()[0])
+                evidence = int(connection.execute(f"SELECT count(*) FROM ({WITHOUT_EVIDENCE})").fetchone()[0])
                 damage += _unreadable(connection) if deep else []
                 connection.execute("ROLLBACK")
         if not damage:
@@ -136,7 +153,7 @@ def check(path: Path, *, deep: bool = False) -> Checked:
         damage.append(str(error))
     if damage:
         mark_damaged(path)
-    return Checked(tuple(damage), tuple(wrong), lost)
+    return Checked(tuple(damage), tuple(wrong), lost, evidence)
 
 
 def mend(store: Store) -> None:
@@ -225,15 +242,36 @@ _NAMED = (
     ("tests", "suite", "suites"),
     ("criterion_results", "run", "runs"),
     ("evidence", "run", "runs"),
-    ("labels", "run", "runs"),
     ("failed_attempts", "run", "runs"),
+    ("run_replies", "reply", "judge_replies"),
+    ("criterion_texts", "test", "tests"),
+    ("criterion_texts", "criterion", "criteria"),
+)
+_DECIDED = (
+    ("labels", "run", "runs"),
     ("baselines", "test", "tests"),
     ("baselines", "execution", "executions"),
     ("baselines", "run", "runs"),
     ("quarantines", "test", "tests"),
-    ("criterion_texts", "test", "tests"),
-    ("criterion_texts", "criterion", "criteria"),
 )
+"""What people decided, and about what."""
+
+
+def loose_decisions(connection: sqlite3.Connection) -> list[str]:
+    """What people decided about runs, executions and tests that are not in the history."""
+    said = []
+    for table, column, other in _DECIDED:
+        number = connection.execute(
+            f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
+        ).fetchone()[0]
+        if number:
+            one, verb = (table[:-1], "names a") if number == 1 else (table, "name")
+            said.append(f"{number} {one} {verb} {other[:-1] if number == 1 else other} not in the history")
+    examples = lost_examples(connection)
+    if examples:
+        number = len(examples)
+        said.append(f"{number} triage {'decision names' if number == 1 else 'decisions name'} runs not in the history")
+    return said
 
 
 def _loose_rows(connection: Connection) -> list[str]:
@@ -255,17 +293,25 @@ def _loose_rows(connection: Connection) -> list[str]:
 
 
 def _unreadable(connection: Connection) -> list[str]:
-    """Transcripts and results whose bytes can't be unpacked."""
+    """Transcripts and results whose bytes can't be unpacked, and transcripts that are not what was stored."""
     said: list[str] = []
-    for table, unpack in (("transcripts", unpack_transcript), ("evidence", unpack_results)):
-        key = "id" if table == "transcripts" else "run"
-        for number, data in connection.execute(f"SELECT {key}, data FROM {table}"):
-            try:
-                unpack(data)
-            except ValueError as error:
-                said.append(f"{table} {number}: {error}")
-                if len(said) >= _MOST:
-                    return said
+    for number, content_hash, data in connection.execute("SELECT id, hash, data FROM transcripts"):
+        try:
+            unpack_transcript(data)
+            if is_transcript(content_hash, data):
+                continue
+            said.append(f"transcripts {number}: its bytes have changed since they were stored")
+        except ValueError as error:
+            said.append(f"transcripts {number}: {error}")
+        if len(said) >= _MOST:
+            return said
+    for number, data in connection.execute("SELECT run, data FROM evidence"):
+        try:
+            unpack_results(data)
+        except ValueError as error:
+            said.append(f"evidence {number}: {error}")
+            if len(said) >= _MOST:
+                return said
     return said
 
 
@@ -291,7 +337,8 @@ class _Mend:
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> Any:
         """Count, take out, index."""
         admit_losses(connection)
-        for table, column, other in _NAMED:
+        forget_lost_examples(connection)
+        for table, column, other in (*_NAMED, *_DECIDED):
             if table not in ("runs", "tests"):
                 connection.execute(
                     f"DELETE FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
