@@ -265,8 +265,10 @@ def loose_decisions(connection: sqlite3.Connection) -> list[str]:
             f"SELECT count(*) FROM {table} WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT id FROM {other})"
         ).fetchone()[0]
         if number:
-            one, verb = (table[:-1], "names a") if number == 1 else (table, "name")
-            said.append(f"{number} {one} {verb} {other[:-1] if number == 1 else other} not in the history")
+            named = f"name {other}"
+            if number == 1:
+                named = f"names {'an' if other == 'executions' else 'a'} {other[:-1]}"
+            said.append(f"{number} {table[:-1] if number == 1 else table} {named} not in the history")
     examples = lost_examples(connection)
     if examples:
         number = len(examples)
