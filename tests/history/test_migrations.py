@@ -33,6 +33,7 @@ PUBLISHED = {
     9: "f0a46a992c0668b2",
     10: "3e7b4113a92ffccd",
     11: "ae0f140b7bad6b11",
+    12: "5c1e039e758ffc47",
 }
 
 
