@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     help="Write the tests in the file into this suite, which must not be there yet; - prints it.",
 )
 @click.option("--dry-run", is_flag=True, help="Read everything and say what would be imported; change nothing.")
+@click.option("--no-derived", is_flag=True, help="Do not grade the runs by what the file says was expected of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON list.")
 @common_options
 @pass_invocation
@@ -34,6 +35,7 @@ def command(
     format_name: str | None,
     to: Path | None,
     dry_run: bool,
+    no_derived: bool,
     as_json: bool,
 ) -> int:
     """Import FILES, or the files in a folder, of other tools; `-` is standard input.
@@ -44,16 +46,19 @@ def command(
 
     Each file becomes one execution; another tool's verdict is kept as a criterion result. The same file a second time
     adds nothing. What can't be read is left out, counted, and the reason said.
+
+    What a file says was expected (tau-bench's actions, Inspect's targets, promptfoo's assertions) grades the runs too.
+    These criteria are marked as derived: they say why a run failed, and never change how it ended.
     """
     only_once(*files)
     if STDIN in files:
         with standard_input_file(invocation, "a recording") as read:
             files = tuple(read if one == STDIN else one for one in files)
             try:
-                return _import(invocation, files, format_name, to, dry_run, as_json)
+                return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived)
             except AgentevalError as error:
                 raise _renamed(error, read) from None
-    return _import(invocation, files, format_name, to, dry_run, as_json)
+    return _import(invocation, files, format_name, to, dry_run, as_json, not no_derived)
 
 
 def _import(
@@ -63,6 +68,7 @@ def _import(
     to: Path | None,
     dry_run: bool,
     as_json: bool,
+    derive: bool,
 ) -> int:
     paths, passed_over = _files(files)
     alone = len(paths) == 1 and not files[0].is_dir()
@@ -74,7 +80,7 @@ def _import(
     with invocation.store() as store:
         for number, (path, found) in enumerate(paths, 1):
             try:
-                done.append(_one(invocation, store, path, format_name, dry_run, as_json))
+                done.append(_one(invocation, store, path, format_name, dry_run, as_json, derive))
             except KeyboardInterrupt:
                 _stopped(invocation, path, done, len(paths) - number)
                 raise
@@ -132,7 +138,13 @@ def _stopped(invocation: Invocation, path: Path, done: list[dict[str, Any]], lef
 
 
 def _one(
-    invocation: Invocation, store: Store, path: Path, format_name: str | None, dry_run: bool, as_json: bool
+    invocation: Invocation,
+    store: Store,
+    path: Path,
+    format_name: str | None,
+    dry_run: bool,
+    as_json: bool,
+    derive: bool,
 ) -> dict[str, Any]:
     from agenteval_tui.exchange.importing import import_file
 
@@ -140,7 +152,7 @@ def _one(
         invocation.err.status(f"{path.name}: {min(100, 100 * done // max(size, 1))} %")
 
     try:
-        report = import_file(path, store, format=format_name, dry_run=dry_run, on_progress=progress)
+        report = import_file(path, store, format=format_name, dry_run=dry_run, derive=derive, on_progress=progress)
     except AgentevalError as error:
         raise _renamed(error, path) from None
     finally:

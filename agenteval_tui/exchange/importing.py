@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agenteval_tui.exchange.derived import Deriving
 from agenteval_tui.exchange.detect import Format, detect, format_named
 from agenteval_tui.exchange.finite import finite
 from agenteval_tui.exchange.recorded import Recording, Skipped
@@ -74,11 +75,13 @@ def import_file(
     *,
     format: str | None = None,
     dry_run: bool = False,
+    derive: bool = True,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
     """Read a recorded file into the history as one execution of kind "import".
 
     `format`: a name of `detect.FORMATS`; None: told by the file. `dry_run`: everything is read, nothing is stored.
+    `derive`: grade each run by what the file says was expected of it (`derived`), beside the foreign verdict.
     `on_progress` is called now and then with the bytes read so far and the size of the file. A file that was imported
     before adds nothing; what a killed import of it left is replaced. Raises `AgentevalError`: the file can't be read,
     or nothing in it can be imported (then nothing is added).
@@ -99,7 +102,7 @@ def import_file(
         before = store.imported(_key(known.name, digest))
         if before is not None:
             return _already(store, before, known.name)
-        return _import(source, digest, store, known, on_progress, dry_run)
+        return _import(source, digest, store, known, on_progress, dry_run, derive)
 
 
 @contextmanager
@@ -136,6 +139,7 @@ def _import(
     known: Format,
     on_progress: Callable[[int, int], None] | None,
     dry_run: bool,
+    derive: bool,
 ) -> ImportReport:
     path = source.path
     assert known.recordings is not None
@@ -155,7 +159,7 @@ def _import(
     if source.cut_off:
         cut = Skipped(f"what is packed in it was not unpacked to the end: {source.cut_off}", 0, True, False, path.name)
         found = chain([cut], found)
-    runs = _runs(tally.over(found), record, key, path.stem, known.name)
+    runs = _runs(tally.over(found), record, key, path.stem, known.name, derive and not dry_run)
     first = next(runs, None)
     if first is None:
         said = tally.words() or "; ".join(tally.notes)
@@ -200,10 +204,13 @@ def _import(
 
 
 def _runs(
-    recordings: Iterable[Recording], record: ExecutionRecord, key: str, suite: str, source: str
+    recordings: Iterable[Recording], record: ExecutionRecord, key: str, suite: str, source: str, derive: bool
 ) -> Iterator[tuple[PlannedRun, RunEnded]]:
     taken: dict[tuple[str, str, str, int], set[int]] = {}
+    deriving = Deriving()
     for position, one in enumerate(map(_kept, recordings)):
+        if derive and one.expected and one.stated is None and one.transcript.error is None:
+            one = replace(one, results=(*one.results, *deriving.results(one.expected, one.transcript, one.variables)))
         repetitions = taken.setdefault((one.suite, one.test_id, one.variation, one.row), set())
         repetition = one.repetition
         if repetition is None or repetition in repetitions:
@@ -245,8 +252,8 @@ def _ended(run_id: str, one: Recording) -> RunEnded:
         status, score, why, warnings = one.stated.outcome, one.stated.score, one.stated.why, one.stated.warnings
     elif error is not None:
         status, why = "error", error.message
-    elif one.results:
-        verdict = verdict_of(one.results)
+    elif counted := [result for result in one.results if not result.derived]:
+        verdict = verdict_of(counted)
         status, score, why = str(verdict.outcome), verdict.score, verdict.reason
         warnings = verdict.warnings
     return RunEnded(

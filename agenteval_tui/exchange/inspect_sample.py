@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agenteval_tui.exchange.derived import of_target
 from agenteval_tui.exchange.foreign_usage import added, moment_ms, number, usage_from
 from agenteval_tui.exchange.inspect_scores import results_of
 from agenteval_tui.exchange.json_reader import JsonReader
@@ -179,6 +180,7 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
         agent=plain_text(header.get("model")),
         variables=_variables(fields),
         results=results_of(fields.get("scores"), fields.get("score"), header),
+        expected=of_target(fields.get("target"), fields.get("choices")),
         started_ms=_beginning(sample, fields) or moment_ms(header.get("created")),
         source=(("samples[]", {**fields, "messages": sample.messages, "output": sample.output}),),
     )

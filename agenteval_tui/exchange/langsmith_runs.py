@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agenteval_tui.exchange.derived import of_target
 from agenteval_tui.exchange.foreign_usage import added, moment_ms, number, usage_from
 from agenteval_tui.exchange.json_stream import Broken
 from agenteval_tui.exchange.message_dialects import is_message, plain_text, transcript_of
@@ -97,6 +98,7 @@ def _recording(
         return Skipped("nothing went in or came out of this run", place=f"trace {trace[:36]}")
     named = plain_text(root.get("reference_example_id"))
     name = plain_text(root.get("name")) or "run"
+    reference = _reference(root.get("about", {}))
     return Recording(
         test_id=as_id(named or trace),
         test_name=f"{name} {named or trace[:8]}",
@@ -104,10 +106,19 @@ def _recording(
         prompt=first_user_text(transcript),
         agent=transcript.model or name,
         results=_feedback(root.get("feedback_stats")),
+        expected=of_target(reference),
+        variables={} if reference is None else {"expected_value": reference},
         started_ms=moment_ms(root.get("start_time")),
         notes=tuple(notes),
         source=tuple(("", {**run, **run.get("about", {}), "about": None, "usage": None}) for run in parts),
     )
+
+
+def _reference(about: Mapping[str, Any]) -> Any:
+    """The reference outputs of the example that was run, where an export of an experiment has them."""
+    example = about.get("reference_example")
+    inside = example.get("outputs") if isinstance(example, Mapping) else None
+    return next((one for one in (about.get("reference_outputs"), about.get("reference_output"), inside) if one), None)
 
 
 def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], notes: list[str]) -> Transcript | None:

@@ -139,7 +139,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         variables=about["variables"] if isinstance(about.get("variables"), dict) else {},
         started_ms=_began(value, about),
         notes=tuple(notes),
-        source=(("", without(given, own, "outcome") if isinstance(given, Mapping) else given),),
+        source=(("", without(given, own, "outcome", "results") if isinstance(given, Mapping) else given),),
     )
     return come_back(found, own, whole="version" not in about)
 

@@ -78,9 +78,7 @@ def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
     attributes = {**span.get("others", {}), **span["attributes"], "gen_ai.operation.name": None}
     if ours:
         attributes = {key: one for key, one in attributes.items() if not key.startswith(_TWICE)}
-    evaluations = [
-        {key: one for key, one in given.items() if not key.startswith(_OURS)} for given in span["evaluations"]
-    ]
+    evaluations = [{} if f"{_OURS}result" in given else given for given in span["evaluations"]]
     return {"name": None if ours else span["name"], "status": {"message": span["said"]}, "attributes": attributes,
             "events[].attributes": evaluations}  # fmt: skip
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.exchange import promptfoo_config
+from agenteval_tui.exchange.derived import that_ask_nobody
 from agenteval_tui.exchange.document import read_document
 from agenteval_tui.exchange.foreign_tests import FoundTests
 from agenteval_tui.exchange.foreign_usage import moment_ms, number, usage_from
@@ -22,6 +23,7 @@ from agenteval_tui.exchange.head import look
 from agenteval_tui.exchange.json_reader import JsonReader
 from agenteval_tui.exchange.json_stream import Broken, Unreadable
 from agenteval_tui.exchange.message_dialects import is_message, plain_text, transcript_of
+from agenteval_tui.exchange.promptfoo_asserts import criteria_of
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.exchange.unread import said_of, texts_of
@@ -147,6 +149,7 @@ class _Names:
         self._prompts: Counter[str] = Counter()
         self._labels: Counter[tuple[str, str]] = Counter()
         self._variations: int | None = None
+        self._expected: dict[str, tuple[Mapping[str, Any], ...]] = {}
         self._columns: dict[tuple[str, Any], str] = {}  # of rows: (provider, prompt's number) and the prompt's label
         self.seen: set[str] = set()  # names of providers, and prompts, that rows have
         self.at: float | None = None  # when the evaluation was made; its rows do not say it
@@ -184,6 +187,16 @@ class _Names:
             self._taken[base] += 1
             self._tests[digest] = base if self._taken[base] == 1 else f"{base}-{self._taken[base]}"
         return self._tests[digest], name[:200]
+
+    def expected(self, case: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+        """The assertions of a test as criteria, as far as they can be checked here."""
+        given = case.get("assert")
+        if not isinstance(given, list) or not given:
+            return ()
+        key = json.dumps(given, sort_keys=True, default=str)
+        if key not in self._expected:
+            self._expected[key] = that_ask_nobody(criteria_of(given))
+        return self._expected[key]
 
     def variation(self, row: Mapping[str, Any]) -> str:
         """The provider, where there are several columns; with the prompt's label where it had several prompts, and with
@@ -246,6 +259,7 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
         agent=agent,
         variables=variables,
         results=() if transcript.error is not None else _verdicts(row),
+        expected=names.expected(case),
         variation=names.variation(row),
         started_ms=names.at,
         notes=tuple(notes),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from agenteval_tui.exchange.derived import of_target
 from agenteval_tui.exchange.foreign_usage import number
 from agenteval_tui.exchange.head import look
 from agenteval_tui.exchange.json_stream import Unreadable
@@ -97,6 +98,7 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
         prompt=plain_text(asked),
         variables={key: value for key, value in {**more, **about}.items() if value not in (None, {}, [])},
         results=() if transcript.error is not None else tuple(_results(case)),
+        expected=of_target(case.get("expected_output")),
         source=((f"{field}[]", case),),
     )
 

@@ -30,8 +30,8 @@ class Recording:
     or configurations did the same test. `started_ms`: when it began, milliseconds since 1970, where the file says so.
     `notes`: what of it could not be read, a sentence each. `source`: (field, value) of what it was made of; texts of it
     that are nowhere in the run are said (`unread`). `row`, `row_key`: the dataset's row, as in `PlannedRun`. `suite`,
-    `tags`, `stated`:
-    of a run of this program that comes back, how it ended.
+    `tags`, `stated`: of a run of this program that comes back, how it ended. `expected`: criteria made of what the file
+    says was expected (`derived`), with the keys of a suite.
     """
 
     test_id: str
@@ -51,6 +51,7 @@ class Recording:
     suite: str = ""
     tags: tuple[str, ...] = ()
     stated: Stated | None = None
+    expected: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,9 +118,10 @@ CRITERION = record(
         "prototype_class": TEXT,
         "criterion_hash": TEXT,
         "source": {**TEXT, "description": 'whose verdict it is: "" ours, else the tool that it was imported from'},
+        "derived": {**FLAG, "description": "made at an import of what the file says was expected; it decides nothing"},
         "value_spans": array(SPAN),
     },
-    optional=("code", "fields"),
+    optional=("code", "fields", "derived"),
 )
 
 MESSAGE = record(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.exchange.derived import of_actions
 from agenteval_tui.exchange.foreign_usage import added, moment_ms, number, usage_from
 from agenteval_tui.exchange.head import look
 from agenteval_tui.exchange.json_stream import Unreadable
@@ -19,7 +20,7 @@ from agenteval_tui.exchange.unread import said_of, texts_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.text.problems import AgentevalError
-from agenteval_tui.transcripts.model import RunError, Timing, Usage
+from agenteval_tui.transcripts.model import RunError, Timing, Transcript, Usage
 
 NAME = "tau2-bench"
 REWARD = "tau2-bench reward"
@@ -222,6 +223,7 @@ def _recording(value: Any, known: _Known) -> Recording:
         prompt=first_user_text(transcript),
         agent=agent,
         variables=_variables(task),
+        expected=_expected(task, value, transcript),
         results=() if transcript.error is not None else _verdicts(value, about),
         variation=plain_text(about_it.get("variation")),
         notes=tuple(notes),
@@ -260,6 +262,21 @@ def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
     actions = wanted.get("actions") if isinstance(wanted, Mapping) else None
     given = {"expected_actions": actions, "user_scenario": task.get("user_scenario")}
     return {key: value for key, value in given.items() if value is not None}
+
+
+def _expected(task: Mapping[str, Any], simulation: Mapping[str, Any], transcript: Transcript) -> tuple[Any, ...]:
+    """What the task's right actions ask of the agent. Where the simulation was evaluated it says which tools write."""
+    wanted = task.get("evaluation_criteria")
+    info = simulation.get("reward_info")
+    checks = info.get("action_checks") if isinstance(info, Mapping) else None
+    kinds: dict[str, str] = {}
+    for one in checks if isinstance(checks, list) else ():
+        action = one.get("action") if isinstance(one, Mapping) else None
+        if isinstance(action, Mapping):
+            kinds[plain_text(action.get("name"))] = plain_text(one.get("tool_type"))
+    return of_actions(
+        wanted.get("actions") if isinstance(wanted, Mapping) else None, transcript, tool=NAME, kinds=kinds
+    )
 
 
 def _of_ticks(ticks: list[Any]) -> list[dict[str, Any]]:

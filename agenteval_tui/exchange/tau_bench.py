@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from agenteval_tui.exchange.derived import of_actions
 from agenteval_tui.exchange.foreign_usage import number
 from agenteval_tui.exchange.json_stream import Broken, Item
 from agenteval_tui.exchange.message_dialects import plain_text
@@ -62,6 +63,7 @@ def _recording(value: Any) -> Recording:
         repetition=trial + 1 if isinstance(trial, int) and not isinstance(trial, bool) and trial >= 0 else None,
         prompt=first_user_text(transcript) or str(task.get("instruction") or ""),
         variables=_variables(task),
+        expected=of_actions(task.get("actions"), transcript, tool=NAME),
         results=() if transcript.error is not None else (_verdict(reward, info),),
         variation=plain_text(info.get("variation")),
         source=(("", {**value, "info": without(info, info.get(KEY))}),),

@@ -162,6 +162,7 @@ def signatures(
     if status == "passed" and all(one.outcome is Outcome.PASSED for one in results):
         return [None] * len(results)
     made = [_signature(one) for one in results]
+    _derived(status, results, made)
     if status == "failed" and not any(made):
         scored = [number for number, one in enumerate(results) if one.score is not None]
         if scored:
@@ -172,6 +173,23 @@ def signatures(
         for number in failed:
             made[number] = Cause("ending", condition=ending).signature if number == failed[0] else ""
     return made
+
+
+def _derived(status: str, results: Sequence[CriterionResult], made: list[str | None]) -> None:
+    """Where nothing but another tool's verdicts says that a run failed, the cause is what the first criterion misses
+    that was derived from its file: the verdict alone is the same for every failure."""
+    if status != "failed" or not any(one.derived for one in results):
+        return
+    decided = [number for number, one in enumerate(results) if made[number]]
+    if not decided or any(not results[number].source for number in decided):
+        return
+    for number, one in enumerate(results):
+        cause = cause_of(one) if one.derived and one.outcome is Outcome.FAILED else None
+        if cause is not None:
+            for other in decided:
+                made[other] = ""
+            made[number] = cause.signature
+            return
 
 
 def _signature(result: CriterionResult) -> str | None:

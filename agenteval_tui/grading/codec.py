@@ -32,6 +32,7 @@ def result_to_json(result: CriterionResult) -> dict[str, Any]:
         "prototype_class": result.prototype_class,
         "criterion_hash": result.criterion_hash,
         "source": result.source,
+        "derived": result.derived,
         "value_spans": [span_to_json(span) for span in result.value_spans],
     }
 
@@ -67,6 +68,7 @@ def result_from_json(data: Mapping[str, Any]) -> CriterionResult:
         value_spans=_spans(data.get("value_spans")),
         metrics=tuple(_metric_from(one) for one in data.get("metrics") or ()),
         source=str(data.get("source", "")),
+        derived=data.get("derived") is True,
         **_read(data, ""),
     )
 

@@ -133,7 +133,8 @@ def _criterion(result: CriterionResult) -> Fact:
     text = f"{result.criterion}: {result.outcome}"
     if result.score is not None:
         text += f", score {result.score:.2f}"
-    notes = [result.severity] if result.severity != "error" else []
+    notes = [result.severity] if result.severity != "error" and not result.derived else []
+    notes += ["derived from the imported file"] if result.derived else []
     notes += ["negated"] if result.negate else []
     notes += [f"from {result.source}"] if result.source else []
     if notes:

@@ -109,7 +109,8 @@ class CriterionResult:
     """What one criterion said of one transcript, and the hash of the criterion it was said with.
 
     `code` and `fields` say what its metrics do not: the threshold, an unusable config. "": its metrics say all.
-    `message`: as in `Evidence`; of another tool's verdict it is that tool's explanation.
+    `message`: as in `Evidence`; of another tool's verdict it is that tool's explanation. `derived`: the criterion was
+    made at an import, of what the foreign file says was expected; it explains, and never decides how the run ended.
     """
 
     criterion: str
@@ -127,6 +128,7 @@ class CriterionResult:
     source: str = ""
     code: str = ""
     fields: Fields = field(default_factory=dict)
+    derived: bool = False
 
     @property
     def reason(self) -> str:

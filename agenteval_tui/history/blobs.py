@@ -191,7 +191,15 @@ def pack_results(results: Iterable[CriterionResult]) -> bytes:
     packed = [
         (
             (r.criterion, r.outcome, r.score, r.severity, r.weight, r.negate, r.prototype_class, r.criterion_hash),
-            (r.value, _spans(r.value_spans) if r.value_spans else (), r.message, r.source, r.code, dict(r.fields)),
+            (
+                r.value,
+                _spans(r.value_spans) if r.value_spans else (),
+                r.message,
+                r.source,
+                r.code,
+                dict(r.fields),
+                *((True,) if r.derived else ()),
+            ),
             [
                 (
                     (m.name, m.type, m.outcome, m.score, m.weight, m.neutral, m.message, m.code, dict(m.fields)),
@@ -236,7 +244,7 @@ def _spans(spans: Iterable[Span]) -> list[tuple[Any, ...]]:
 
 def _result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> CriterionResult:
     criterion, outcome, score, severity, weight, negate, prototype, content_hash = head
-    value, value_spans, message, source, code, fields = rest
+    value, value_spans, message, source, code, fields, *derived = rest
     return CriterionResult(
         criterion,
         Outcome(outcome),
@@ -253,6 +261,7 @@ def _result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> Crite
         source,
         code,
         fields or {},
+        derived == [True],
     )
 
 

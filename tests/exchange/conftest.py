@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.exchange.importing import ImportReport, import_file
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.rows import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_json, to_json
@@ -20,6 +21,11 @@ from agenteval_tui.transcripts.model import Transcript
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(tmp_path / "h.db") as opened:
         yield opened
+
+
+def theirs(store: Store, run_id: str) -> tuple[CriterionResult, ...]:
+    """The foreign verdicts of a run, without what was derived from its file."""
+    return tuple(one for one in store.results(run_id) if not one.derived)
 
 
 def whole(transcript: Transcript) -> None:

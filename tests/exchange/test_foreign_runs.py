@@ -23,6 +23,8 @@ from agenteval_tui.exchange.source import Source
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.problems import AgentevalError
 
+from .conftest import theirs
+
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 shared = [
     pytest.mark.shared,
@@ -220,7 +222,7 @@ def test_promptfoo_rows_are_runs_and_repeated_rows_are_repetitions(imported, sto
     first, transcript = runs[0]
     assert (transcript.usage.input_tokens, transcript.usage.cost, transcript.timing.total_ms) == (3, 0.5, 12.0)
     assert (transcript.usage.cached_tokens, first.started_ms) == (2, 1767225600500)
-    (result,) = store.results(first.id)
+    (result,) = theirs(store, first.id)
     assert (result.criterion, result.source, result.reason) == ("promptfoo contains", "promptfoo", "because")
     old = [{key: value for key, value in one.items() if key != "testCase"} for one in rows]  # before 2024
     assert [(r.test_id, r.status) for r, _ in imported(results(*old), "old.json")[1]] == [
@@ -240,7 +242,7 @@ def test_promptfoos_own_verdict_decides_where_its_parts_say_otherwise(imported, 
         )
     )
     assert [r.status for r, _ in runs] == ["passed", "failed", "skipped"]
-    assert [(one.criterion, one.severity) for one in store.results(runs[0][0].id)] == [
+    assert [(one.criterion, one.severity) for one in theirs(store, runs[0][0].id)] == [
         ("promptfoo verdict", "error"), ("promptfoo contains", "info"),
     ]  # fmt: skip
 
@@ -298,7 +300,7 @@ def test_langsmith_batches_are_put_together_by_trace(imported, store: Store) -> 
     assert (call.status, call.started_ms, call.duration_ms) == ("error", 100.0, 200.0)
     assert [(step.name, step.started_ms) for step in runs[0][1].timing.steps] == [("f", 100.0), ("llm", 1000.0)]
     assert runs[0][0].started_ms == 1767225600000
-    assert store.results(runs[0][0].id)[0].criterion == "langsmith correct"
+    assert theirs(store, runs[0][0].id)[0].criterion == "langsmith correct"
 
 
 def test_sessions_of_managed_agents(imported) -> None:
@@ -496,7 +498,7 @@ def test_tau2_simulations(imported, store: Store) -> None:
     assert runs[0][0].variables["expected_actions"] == [{"name": "f"}]
     assert runs[0][1].tool_calls[0].status == "error"
     assert runs[0][1].usage.input_tokens == 5
-    assert "nothing for DB" in store.results(runs[0][0].id)[0].reason
+    assert "nothing for DB" in theirs(store, runs[0][0].id)[0].reason
 
 
 # What any file may be

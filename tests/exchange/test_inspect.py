@@ -24,6 +24,8 @@ from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.problems import AgentevalError
 
+from .conftest import theirs
+
 if sys.version_info >= (3, 14):
     import zipfile
 else:
@@ -123,7 +125,7 @@ def test_everything_that_a_sample_says_is_in_the_run(imported, store: Store) -> 
     usage = transcript.usage  # Inspect's input has no cached tokens in it, ours has
     assert (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cost) == (14, 5, 4, 0.01)
     assert (transcript.model, transcript.finish_reason, transcript.final_output) == ("gpt-x-2026", "stop", "It is 4 C.")
-    (result,) = store.results(row.id)
+    (result,) = theirs(store, row.id)
     assert (result.criterion, result.outcome, result.source) == ("inspect match", Outcome.PASSED, "inspect")
     assert "found at the end" in result.reason
 
@@ -183,18 +185,18 @@ def test_scores(imported, store: Store, value: Any, outcome: str, score: float |
     _, ((row, _),) = imported(log(sample(scores={"match": {"value": value}})))
     assert (row.status, row.score) == (outcome, score)
     if isinstance(value, float) and value != value:
-        assert "unscored" in store.results(row.id)[0].reason
+        assert "unscored" in theirs(store, row.id)[0].reason
 
 
 def test_scores_with_parts_and_without_names(imported, store: Store) -> None:
     parts = {"safety": 1, "style": {"x": 1}, "tone": 0.5}
     _, ((row, _),) = imported(log(sample(scores={"rubric": {"value": parts}})))
-    assert [(one.criterion, one.score) for one in store.results(row.id)] == [
+    assert [(one.criterion, one.score) for one in theirs(store, row.id)] == [
         ("inspect rubric/safety", 1.0), ("inspect rubric/style", None), ("inspect rubric/tone", 0.5),
     ]  # fmt: skip
     old = {key: value for key, value in sample().items() if key != "scores"}
     _, ((row, _),) = imported(log({**old, "score": {"value": "C"}}), "old.json")
-    assert [one.criterion for one in store.results(row.id)] == ["inspect match"]
+    assert [one.criterion for one in theirs(store, row.id)] == ["inspect match"]
 
 
 def test_attachments_are_put_back_wherever_they_stand(imported) -> None:

@@ -13,6 +13,8 @@ import pytest
 from agenteval_tui.exchange.json_reader import JsonReader
 from agenteval_tui.exchange.json_stream import Unreadable, read_values
 
+from .conftest import theirs
+
 MB = 1_000_000
 
 
@@ -56,7 +58,7 @@ def test_a_score_keeps_its_value_beside_large_metadata(imported, store, big: str
     large = {"metadata": BIG[big]()}
     one = sample(scores={"judge": {**large, **small} if first else {**small, **large}, "other": {"value": "I"}})
     report, ((row, _),) = imported(eval_log(one) if packed else as_json(one), "a.eval" if packed else "a.json")
-    judge, other = store.results(row.id)
+    judge, other = theirs(store, row.id)
     assert (judge.outcome, judge.score, other.outcome) == ("passed", 1.0, "failed")
     assert "'42'" in judge.reason
     assert "as it should be" in judge.reason
@@ -66,7 +68,7 @@ def test_a_score_keeps_its_value_beside_large_metadata(imported, store, big: str
 def test_fifty_megabytes_beside_a_verdict(imported, store) -> None:
     one = sample(scores={"judge": {"metadata": {"raw": "x" * (50 * MB)}, "value": "I", "explanation": "no"}})
     report, ((row, _),) = imported(eval_log(one), "a.eval")
-    (judge,) = store.results(row.id)
+    (judge,) = theirs(store, row.id)
     assert (judge.outcome, judge.reason) == ("failed", "Inspect gave 'I': no")
     place = "`samples[].scores.judge.metadata.raw` was shortened to 2,000,000 of 50,000,000 characters"
     assert any(place in note for note in report.notes), report.notes
@@ -83,7 +85,7 @@ def test_an_error_with_a_large_traceback_stays_an_error(imported, packed: bool) 
 def test_a_large_explanation_is_shortened_and_said(imported, store) -> None:
     one = sample(scores={"judge": {"value": "C", "explanation": "because " * 400_000}})
     report, ((row, _),) = imported(eval_log(one), "a.eval")
-    assert store.results(row.id)[0].reason.startswith("Inspect gave 'C': because because")
+    assert theirs(store, row.id)[0].reason.startswith("Inspect gave 'C': because because")
     assert any(note.startswith("shortened: `samples[].scores.judge.explanation`") for note in report.notes)
 
 

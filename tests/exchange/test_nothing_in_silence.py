@@ -17,6 +17,8 @@ from agenteval_tui.exchange.importing import import_file
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.problems import AgentevalError
 
+from .conftest import theirs
+
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 SAID = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
 
@@ -192,7 +194,7 @@ def test_a_reward_that_is_no_number_is_an_error(imported, store: Store, reward: 
     if tau2:
         given = {"simulations": [simulation("a", "7", 0, reward)]}
     _, ((row, _),) = imported(given)
-    (result,) = store.results(row.id)
+    (result,) = theirs(store, row.id)
     assert (row.status, row.score, result.outcome, result.score) == ("error", None, "error", None)
     assert "the reward can't be read" in result.reason
 
@@ -246,7 +248,7 @@ def test_a_report_of_pydantic_evals_is_runs(imported, store: Store) -> None:
     first, transcript = runs[1]
     assert (transcript.final_output, transcript.timing.total_ms) == ("4", 500.0)
     assert first.variables["expected_value"] == "4"
-    said = {one.criterion: (one.outcome, one.severity, one.reason) for one in store.results(first.id)}
+    said = {one.criterion: (one.outcome, one.severity, one.reason) for one in theirs(store, first.id)}
     assert said["pydantic-evals Equals"] == ("passed", "error", "same")
     assert said["pydantic-evals Close"] == ("failed", "info", "gave 0.4: far off")
     assert said["pydantic-evals Kind"][1:] == ("info", "gave sum")

@@ -238,7 +238,7 @@ def _others(made: LookedAt, criterion: int, others: Sequence[CriterionResult], w
         start: list[Cell] = [(f"{sign} ", "accent"), mark(one.outcome), (" ", ""), (one_line(one.criterion), "")]
         if one.source:
             start.append((f"  {one_line(one.source)}", "dim"))
-        severity = one_line(one.severity, 12)
+        severity = "derived" if one.derived else one_line(one.severity, 12)
         tail: list[Cell] = [(f" {severity}", "dim")] if one.severity != "error" and not one.source else []
         if one.score is not None:
             tail.append((right(f"{one.score:.2f}", 6), "dim"))
