@@ -15,6 +15,7 @@ from agenteval_tui import places
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
 from agenteval_tui.cli.output import Output, prepare_streams
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.history.waiting import told
 from agenteval_tui.own_files import log_error
 from agenteval_tui.text.problems import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error
 
@@ -148,7 +149,8 @@ def main(argv: list[str] | None, *, launch_app: Callable[[AppStart], int]) -> in
     invocation = Invocation(launch_app)
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        return _run(invocation, arguments)
+        with told(lambda said: _say(invocation.err, said)):
+            return _run(invocation, arguments)
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:

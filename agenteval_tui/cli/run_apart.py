@@ -103,4 +103,5 @@ def watch_to_end(
     if watched.left:
         out.status("")
         return None
+    progress.view.lose()
     return conclude(out, store, live.execution, progress, interrupted=watched.stops > 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.exits import FAILED, INTERRUPTED, exit_code
-from agenteval_tui.cli.output import Output
+from agenteval_tui.cli.output import Output, plural
 from agenteval_tui.cli.run_summary import counts_of, print_summary
 from agenteval_tui.text.problems import AgentevalError, InfrastructureError
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -40,6 +40,8 @@ class Done:
     all_left_out: bool = False
     against: Against | None = None
     """The comparison with the baseline; None: there is none."""
+    broke: str = ""
+    """Why it broke off, as it said itself, where the history could not take that (a full disk)."""
 
     def code(self, gate: float | None = None, *, gated: bool = False) -> int:
         """The exit code. `gated`: other gates decide what failed.
@@ -49,12 +51,13 @@ class Done:
         row = self.execution
         if self.interrupted:
             return INTERRUPTED
-        if row.status == "failed":
-            raise InfrastructureError(
-                f"the execution broke off: {row.message or 'no reason was given'}", mend=_resume(row)
-            )
+        if row.status == "failed" or self.broke:
+            why = self.broke or row.message or "no reason was given"
+            raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", mend=_resume(row))
         if row.status in ("interrupted", "running"):
-            raise InfrastructureError("the execution's process died", mend=_resume(row))
+            raise InfrastructureError(
+                f"the execution stopped unexpectedly: its process died; {_kept(row)}", mend=_resume(row)
+            )
         # Where nothing is left that gates, no rate can be too low: else it would be an error that there is none.
         if gated and gate is None:
             gate = 0.0
@@ -63,6 +66,12 @@ class Done:
 
 def _resume(row: ExecutionRow) -> str:
     return f"agenteval resume {row.id[:10]} runs what is missing"
+
+
+def _kept(row: ExecutionRow) -> str:
+    """How much of it is in the history."""
+    ended = sum(counts_of(row).values()) - row.cancelled
+    return f"{ended:,} of {plural(row.runs, 'run')} ended and {'is' if ended == 1 else 'are'} saved"
 
 
 def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> Done:
@@ -81,6 +90,9 @@ def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *
             where=f"execution {execution}",
             mend="name that file with --db",
         ) from error
+    said = progress.view.ended
+    # The history may have been too full to take the end in, too.
+    broke = said.message if said is not None and said.status == "failed" and row.status != "failed" else ""
     runs = store.runs_of_execution(row.id)
     overall = execution_stats(runs)["overall"]
     print_summary(out, store, row, runs, overall, errors=progress.errors(), retries=progress.retries)
@@ -89,8 +101,8 @@ def conclude(out: Output, store: Store, execution: str, progress: RunProgress, *
         print_left_out(out, gate.left_out)
     against = _against(out, store, row)
     if gate is None:
-        return Done(row, counts_of(row), overall["pass_rate"], interrupted, against=against)
-    return Done(row, gate.counts, gate.pass_rate, interrupted, all_left_out=not gate.runs, against=against)
+        return Done(row, counts_of(row), overall["pass_rate"], interrupted, against=against, broke=broke)
+    return Done(row, gate.counts, gate.pass_rate, interrupted, not gate.runs, against, broke)
 
 
 def _against(out: Output, store: Store, row: ExecutionRow) -> Against | None:

@@ -87,6 +87,7 @@ class RunProgress:
         self._retried: set[tuple[str, str]] = set()
         self._errors: dict[str, int] = {}
         self._throttled: dict[str, Throttled] = {}
+        self._dropped = 0  # runs that were cancelled together with the whole test
 
     def apply(self, event: Event) -> None:
         """Take in one event and print what it brings."""
@@ -109,6 +110,10 @@ class RunProgress:
                 self._print(test)
         self._next = len(self._tests)
         self._out.status("")
+        if self._dropped:
+            many = "1 run was" if self._dropped == 1 else f"{self._dropped:,} runs were"
+            self._line((f"{SIGNS.get('cancelled', '·')} {many} cancelled", STYLES.get("cancelled", "dim")))
+            self._dropped = 0
 
     def _begin(self) -> None:
         assert self.view.planned is not None
@@ -175,6 +180,10 @@ class RunProgress:
         runs = [self._run(run) for run in test.runs]
         ended = [run for run in runs if run.ended]
         status = worst(run.status for run in ended)
+        if status == "cancelled" and not any(run.status not in ("cancelled", "skipped") for run in ended):
+            # Who ends an execution of hundreds of tests wants their number, not a line for each.
+            self._dropped += len(ended)
+            return
         passed = sum(run.status == "passed" for run in ended)
         skipped = sum(run.status == "skipped" for run in ended)
         share = f"{passed}/{len(runs) - skipped}" if len(runs) > 1 else status

@@ -10,10 +10,12 @@ from urllib.parse import quote
 
 from agenteval_tui import places
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.waiting import NOTICE_S
 from agenteval_tui.own_files import make_private
 
-BUSY_SECONDS = 30.0  # how long a writer waits for another process
-OPENING_SECONDS = 5.0  # and somebody who opens the file
+BUSY_SECONDS = NOTICE_S  # how long a connection waits for another process; who tries again says so first
+OPENING_TRIES = 5  # so often it is tried by somebody who opens the file
+READING_TRIES = 10  # and by a reader
 
 # SQLite's WAL needs memory shared by all processes that use the file: not to be had over a network.
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "smb2", "afs", "9p", "ceph", "glusterfs", "lustre", "ncpfs"}
@@ -116,7 +118,7 @@ def connect_reader(path: Path, *, immutable: bool = False) -> Connection:
     connection = sqlite3.connect(
         f"file:{quote(str(path.absolute()))}?{mode}",
         uri=True,
-        timeout=10.0,
+        timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
         factory=Connection,

@@ -16,6 +16,10 @@ class DamagedError(HistoryError):
     """The history file is damaged; opening it again moves it aside and saves what can be read."""
 
 
+class LockedError(HistoryError):
+    """Another program keeps the history file locked: trying again may succeed."""
+
+
 # Primary result codes of SQLite (the low byte of an extended code).
 _PERM, _BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _PROTOCOL, _NOTADB = (
     *(3, 5, 6, 8, 10, 11, 13, 14, 15),
@@ -50,7 +54,7 @@ def explain(error: sqlite3.Error, path: Path, *, doing: str) -> HistoryError:
             mend="start agenteval again: it moves the file aside and saves every run that can still be read",
         )
     if code in (_BUSY, _LOCKED, _PROTOCOL):
-        return HistoryError(
+        return LockedError(
             "another program keeps the history file locked",
             where=where,
             mend="wait until it has finished, or end it; nothing that was stored is lost",

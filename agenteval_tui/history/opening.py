@@ -14,14 +14,15 @@ from pathlib import Path
 
 from agenteval_tui.history import schema, shape
 from agenteval_tui.history.connect import (
-    OPENING_SECONDS,
+    OPENING_TRIES,
     connect_reader,
     connect_writer,
     prepare_file,
     use_wal,
 )
-from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_damage
+from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy, is_damage
 from agenteval_tui.history.liveness import is_alive
+from agenteval_tui.history.waiting import waiting_for
 from agenteval_tui.text.quick_dataclass import dataclass
 
 _SMALL = 4 << 20  # bytes
@@ -42,9 +43,17 @@ class Opened:
 def open_file(path: Path, *, read_only: bool = False) -> Opened:
     """Make `path` ready. Raises HistoryError."""
     path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - resolve() would follow links
-    if read_only:
-        return _open_read_only(path, ())
-    prepare_file(path)
+    if not read_only:
+        prepare_file(path)
+    for _ in range(OPENING_TRIES - 1):
+        try:
+            return _open_read_only(path, ()) if read_only else _opened(path)
+        except LockedError:
+            waiting_for(path)
+    return _open_read_only(path, ()) if read_only else _opened(path)
+
+
+def _opened(path: Path) -> Opened:
     notices: list[str] = []
     try:
         try:
@@ -60,7 +69,7 @@ def open_file(path: Path, *, read_only: bool = False) -> Opened:
 
 def _open_for_writing(path: Path, notices: list[str]) -> Opened:
     try:
-        connection = connect_writer(path, busy_s=OPENING_SECONDS)
+        connection = connect_writer(path)
     except sqlite3.Error as error:
         raise explain(error, path, doing="opened") from error
     try:
@@ -98,6 +107,8 @@ def _open_read_only(path: Path, notices: tuple[str, ...]) -> Opened:
             version = _check(connection, path)
         except sqlite3.Error as error:
             problem = error
+            if is_busy(error):  # to read past the lock would show a file that is half written
+                break
             continue
         finally:
             connection.close()
@@ -200,7 +211,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
 def _is_sound(path: Path) -> bool:
     """Whether the file can be opened after all: another process may have mended it in the meantime."""
     try:
-        connection = connect_writer(path, busy_s=OPENING_SECONDS)
+        connection = connect_writer(path)
     except sqlite3.Error:
         return False
     try:

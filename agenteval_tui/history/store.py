@@ -18,8 +18,8 @@ from agenteval_tui.history import estimates, operations, outcomes, planning, que
 from agenteval_tui.history import labels as label_rows
 from agenteval_tui.history import replies as reply_rows
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
-from agenteval_tui.history.connect import Connection, connect_reader, connect_writer
-from agenteval_tui.history.errors import DamagedError, HistoryError, explain, is_busy
+from agenteval_tui.history.connect import READING_TRIES, Connection, connect_reader, connect_writer
+from agenteval_tui.history.errors import DamagedError, HistoryError, LockedError, explain, is_busy
 from agenteval_tui.history.in_place import InPlace
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.opening import Opened, mark_damaged, open_file
@@ -37,6 +37,7 @@ from agenteval_tui.history.rows import (
     StoredTask,
     TestSummary,
 )
+from agenteval_tui.history.waiting import waiting_for
 from agenteval_tui.history.writer import Operation, Writer
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Transcript, Usage
@@ -99,6 +100,8 @@ class Store:
         """
         try:
             return cls.open(path)
+        except LockedError:
+            raise  # for a moment: it can be written, and reading has to wait as well
         except HistoryError as error:
             if not Path(path).is_file():
                 raise
@@ -440,11 +443,12 @@ class Store:
                 self._guard.notify_all()
 
     def _tried(self, query: Callable[[Connection], _T]) -> _T:
-        for attempt in (1, 2):
+        for attempt in range(1, READING_TRIES + 1):
             try:
                 return query(self._reader())
             except sqlite3.Error as error:
-                if is_busy(error) and attempt == 1:
+                if is_busy(error) and attempt < READING_TRIES:
+                    waiting_for(self.path)
                     continue
                 said = explain(error, self.path, doing="read")
                 if isinstance(said, DamagedError):

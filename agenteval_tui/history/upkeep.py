@@ -178,7 +178,7 @@ def vacuum(store: Store) -> Vacuumed:
     _refuse_without_room(path, store.read(_pages))
     store.flush()
     try:
-        with closing(connect_writer(path)) as connection:
+        with closing(connect_writer(path, busy_s=30.0)) as connection:
             before = _pages(connection)  # the file itself may lag behind its log
             connection.execute("INSERT INTO search (search) VALUES ('optimize')")
             connection.execute("VACUUM")
@@ -320,7 +320,7 @@ def _unreadable(connection: Connection) -> list[str]:
 def _broken_index(path: Path) -> list[str]:
     """What FTS5 says of its own tables. It asks by writing, so a file that can't be written is not asked."""
     try:
-        with closing(connect_writer(path)) as connection:
+        with closing(connect_writer(path, busy_s=30.0)) as connection:
             connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
     except sqlite3.DatabaseError as error:
         return [f"the search index is broken: {error}"] if is_damage(error) else []

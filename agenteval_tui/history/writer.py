@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage, result_code
+from agenteval_tui.history.waiting import waiting_for
 from agenteval_tui.text.problems import AgentevalError
 
 _BATCH = 512  # operations in one transaction
-_TRIES = 3  # of a batch, when another process holds the lock longer than a connection waits
-_PATIENT_TRIES = 20  # where something was paid for that would be lost: ten minutes, unless the program wants to end
+_TRIES = 15  # of a batch, when another process holds the lock longer than a connection waits (2 s): half a minute
+_PATIENT_TRIES = 300  # where something was paid for that would be lost: ten minutes, unless the program wants to end
 
 
 class Totals:
@@ -167,6 +168,7 @@ class Writer:
                 values = self._transaction(connection, [operation for operation, _ in batch])
             except Exception as error:
                 if isinstance(error, sqlite3.Error) and is_busy(error) and tries < self._tries(batch):
+                    waiting_for(self._path)
                     continue
                 if len(batch) > 1 and not _hits_all(error):
                     # One of them is at fault: write each by itself, so that it takes no other down.

@@ -148,6 +148,7 @@ class ExecutionView:
         """By name, the agents that may not have as many runs at once as they should: their servers ask for less."""
         self.progress: Progress | None = None
         self.ended: Ended | None = None
+        self._lost = False
 
     # What a screen asks for
 
@@ -174,12 +175,26 @@ class ExecutionView:
     @property
     def eta_s(self) -> float | None:
         """Seconds until all runs have ended, as the execution estimates it; None: not known yet."""
-        return self.progress.eta_s if self.progress and not self.ended else None
+        return self.progress.eta_s if self.progress and not self.ended and not self._lost else None
 
     @property
     def paused(self) -> bool:
         """True while no new runs are begun."""
-        return bool(self.progress and self.progress.paused and not self.ended)
+        return bool(self.progress and self.progress.paused and not self.ended and not self._lost)
+
+    @property
+    def lost(self) -> bool:
+        """Whether its process ended without saying that the execution did."""
+        return self._lost and self.ended is None
+
+    def lose(self) -> None:
+        """Its process is dead: nothing runs any more. What was in flight waits to be resumed, as in the history."""
+        if self.ended is not None:
+            return
+        self._lost = True
+        self.throttled.clear()
+        for run in self.in_flight():
+            self._turn(run, "queued")
 
     def count(self, *statuses: str) -> int:
         """How many runs have one of these statuses."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from textual.filter import LineFilter
 from textual.widgets import Input
 
 from agenteval_tui import places
+from agenteval_tui.history.waiting import told
 from agenteval_tui.tui.actions import EVERYWHERE, bindings
 from agenteval_tui.tui.frames import FACTORIES
 from agenteval_tui.tui.keymap import NAME as KEYS_FILE
@@ -57,6 +59,7 @@ class AgentevalApp(Theming):
         super().__init__()
         self.animation_level = "none"
         self.start = start
+        self._waits = contextlib.ExitStack()
         self.session = Session(start.paths, places.history_file(start.db))
         self.state = State(places.data_dir() / "state.json", name_of_start(start.paths, self.session.db))
         self.begin_themes()
@@ -83,6 +86,7 @@ class AgentevalApp(Theming):
         if self.is_web:
             self.set_interval(SERVER_SECONDS, partial(self._end_with, os.getppid()))
         self.set_interval(HISTORY_SECONDS, self._look_at_history)
+        self._say_waits()
         self._take_keys()
         if self.state.problem is not None:
             self.say_error(self.state.problem)
@@ -114,6 +118,16 @@ class AgentevalApp(Theming):
 
         self.run_worker(cast(Any, look), group="history", exclusive=True, exit_on_error=False, name="history")
 
+    def _say_waits(self) -> None:
+        """Say it when the history is waited for, in whichever thread that is."""
+        loop = asyncio.get_running_loop()
+
+        def say(said: str) -> None:
+            with contextlib.suppress(RuntimeError):  # the app has just ended
+                loop.call_soon_threadsafe(partial(self.say, said, severity="warning"))
+
+        self._waits.enter_context(told(say))
+
     def _take_keys(self) -> None:
         """The person's own keys; what is wrong with them in one notification."""
         path = places.config_dir() / KEYS_FILE
@@ -124,6 +138,7 @@ class AgentevalApp(Theming):
 
     def on_unmount(self) -> None:
         self.session.close()
+        self._waits.close()
 
     def exit(self, result: int | None = None, *arguments: Any, **options: Any) -> None:
         """Leave; where one was is kept for the next start."""

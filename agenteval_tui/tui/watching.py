@@ -65,6 +65,7 @@ class Watching:
             self._attachment = None
             await attachment.close()
         self.lost = self.view.ended is None
+        self.view.lose()
         self._changed("")
 
     def _take(self, event: Event) -> None:

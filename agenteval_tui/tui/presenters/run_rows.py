@@ -69,6 +69,8 @@ def status_cells(view: ExecutionView, width: int) -> tuple[Cell, ...]:
         sign = {"finished": "passed", "failed": "error", "stopped": "error"}.get(view.ended.status, "dim")
         cells += [("  ", ""), (view.ended.status, sign)]
         return tuple(cells)
+    if view.lost:
+        return tuple(cells)
     if view.paused:
         cells += [("  ", ""), ("paused", "error")]
     elif progress is not None:
@@ -90,12 +92,13 @@ def facts(
     lost: bool = False,
 ) -> list[Line]:
     """The lines under the bar: what was planned and what it has used of that, who is throttled (each with the seconds
-    that it still waits), how it ended. `lost`: its process went away without saying so."""
+    that it still waits), how it ended. `lost`: its process died without saying so."""
     lines = [_spent(view, agents, expected, width)]
     lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
     ended = view.ended
     if lost:
-        lines += _ending(view, "interrupted", "its process went away; what ended is in the history", width)
+        said = f"its process died; {view.done:,} of {view.total:,} runs have ended and are saved"
+        lines += _ending(view, "stopped unexpectedly", said, width)
     elif ended is not None and ended.status != "finished":
         lines += _ending(view, ended.status, ended.message, width)
     return lines

@@ -201,7 +201,8 @@ class RunScreen(FrameScreen):
         place = None if self.is_current else Place("execution", watch.live.execution)
         if view.ended is None:
             self.agenteval.say(
-                "The execution went away without an end. What ended is in the history; R resumes the rest.",
+                f"The execution stopped unexpectedly: its process died. {view.done:,} of {view.total:,} runs "
+                "have ended and are saved. R resumes the others.",
                 severity="warning",
                 place=place,
             )
@@ -346,7 +347,7 @@ class RunScreen(FrameScreen):
         if self._view is None:
             return (), ()
         name: Line = ((f"{one_line(self._view.title, 40)}  ", ""),) if width >= 100 else ()
-        lost: Line = (("  went away", "error"),) if self._lost else ()
+        lost: Line = (("  stopped unexpectedly", "error"),) if self._lost else ()
         end: Line = ((f"exec {self._view.execution[-8:]}", "dim"),) if width >= self.NARROW else ()
         return (*name, *status_cells(self._view, width), *lost), end
 

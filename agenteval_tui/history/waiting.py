@@ -1,0 +1,47 @@
+"""Waiting for another program that keeps the history locked: whoever shows something is told, once a wait.
+
+SQLite waits in silence. So each connection waits `NOTICE_S` at a time, and whoever tries again says so here first.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NOTICE_S = 2.0
+"""So long nobody is told: most locks are held for milliseconds."""
+_ONE_WAIT_S = 30.0  # what is told again within this time is the same wait
+
+_lock = threading.Lock()
+_listeners: list[Callable[[str], None]] = []
+_told_at = float("-inf")
+
+
+def waiting_for(path: Path) -> None:
+    """Say that this file is waited for. Called in any thread."""
+    global _told_at
+    with _lock:
+        now = time.monotonic()
+        known, _told_at = now - _told_at < _ONE_WAIT_S, now
+        listeners = (
+            [] if known else _listeners[-1:]
+        )  # who shows something now: the app, and not the command line behind it
+    for listener in listeners:
+        listener(f"waiting for the history file, which another program keeps locked: {path}")
+
+
+@contextmanager
+def told(listener: Callable[[str], None]) -> Iterator[None]:
+    """While this lasts, `listener` gets a sentence for each wait, in the thread that waits."""
+    global _told_at
+    with _lock:
+        _listeners.append(listener)
+        _told_at = float("-inf")
+    try:
+        yield
+    finally:
+        with _lock:
+            _listeners.remove(listener)

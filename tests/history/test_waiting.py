@@ -1,0 +1,72 @@
+"""A history that another program keeps locked: said once after a moment, and ended in one sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from agenteval_tui.history import connect, store, waiting, writer
+from agenteval_tui.history.errors import LockedError
+from agenteval_tui.history.store import Store
+from agenteval_tui.history.waiting import told
+
+
+@pytest.fixture
+def locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A history whose lock another connection holds; each wait is made short."""
+    path = tmp_path / "h.db"
+    Store.open(path).close()
+    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("CREATE TABLE held (x)")
+        yield path
+        other.execute("ROLLBACK")
+
+
+def test_who_opens_it_is_told_once(locked: Path) -> None:
+    said: list[str] = []
+    with told(said.append), pytest.raises(LockedError, match="keeps the history file locked"):
+        Store.open(locked)
+    assert said == [f"waiting for the history file, which another program keeps locked: {locked}"]
+
+
+def test_only_the_innermost_listener_is_told(locked: Path) -> None:
+    outer: list[str] = []
+    inner: list[str] = []
+    with told(outer.append):
+        with told(inner.append), pytest.raises(LockedError):
+            Store.open(locked)
+        waiting.waiting_for(locked)
+    assert (len(outer), len(inner)) == (0, 1)
+
+
+def test_who_writes_is_told_and_then_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, said = tmp_path / "h.db", list[str]()
+    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(writer, "_TRIES", 2)
+    with Store.open(path) as opened, closing(sqlite3.connect(path, isolation_level=None)) as other, told(said.append):
+        other.execute("BEGIN IMMEDIATE")
+        error = opened.delete_execution("no such").exception()
+        other.execute("ROLLBACK")
+    assert isinstance(error, LockedError)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("verb", [["history"], ["show", "last"], ["why", "last"], ["trends"], ["causes"], ["flaky"]])
+def test_every_verb_says_that_it_waits(
+    locked: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    from agenteval_tui.cli.main import main
+
+    monkeypatch.setattr(store, "READING_TRIES", 2)
+    assert main(["--db", str(locked), *verb], launch_app=lambda start: 0) == 3
+    shown = capsys.readouterr()
+    assert shown.err.count("waiting for the history file") == 1
+    assert "another program keeps the history file locked" in shown.err
+    assert "Traceback" not in shown.err
