@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from agenteval_tui import places
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, dollars, duration, plural
 from agenteval_tui.text.display import one_line
+from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
+    from agenteval_tui.history.rows import ExecutionRow
     from agenteval_tui.runs.client import Live
     from agenteval_tui.runs.view import ExecutionView
 
 _TITLE = 36
+_LOOKED_AT = 50  # executions, the newest
+_SHOWN_MS = 86_400_000  # so long one whose process died is listed
 
 
 @click.command("ps")
@@ -22,25 +28,51 @@ _TITLE = 36
 @common_options
 @pass_invocation
 def command(invocation: Invocation, as_json: bool) -> int:
-    """List the executions of yours that run right now, the oldest first: how far they are, and what they cost."""
+    """List the executions of yours that run right now, the oldest first: how far they are, and what they cost.
+
+    Those whose process died within the last day come behind them, with what resumes them.
+    """
     from agenteval_tui.cli.watching import looked_at
     from agenteval_tui.runs.client import live_executions
     from agenteval_tui.text.identity import now_ms
 
     every = live_executions()
     views = looked_at(every)
+    now = now_ms()
+    dead = _died(invocation, {live.execution for live in every}, now)
     if as_json:
         rows = [_data(live, view) for live, view in zip(every, views, strict=True)]
-        invocation.out.json({"version": 1, "executions": rows})
+        invocation.out.json({"version": 1, "executions": [*rows, *map(_data_of_dead, dead)]})
         return 0
     if not every:
         invocation.out.line("no execution is running")
-        return 0
-    now = now_ms()
     for live, view in zip(every, views, strict=True):
         _print(invocation.out, live, view, now)
-    invocation.out.line((f"{plural(len(every), 'execution')}; agenteval attach ID watches one", "dim"))
+    if every:
+        invocation.out.line((f"{plural(len(every), 'execution')}; agenteval attach ID watches one", "dim"))
+    for row in dead:
+        invocation.out.line(
+            f"{row.id}  {one_line(row.title, _TITLE):<{_TITLE}}  ",
+            ("stopped unexpectedly: its process died", "bad"),
+            f"; {row.ended:,} of {plural(row.runs, 'run')} ended and {'is' if row.ended == 1 else 'are'} saved",
+            (f"  agenteval resume {row.id[:10]} runs the others", "dim"),
+        )
     return 0
+
+
+def _died(invocation: Invocation, alive: Container[str], now: int) -> list[ExecutionRow]:
+    """Executions of the last day whose process died, and that nobody has resumed; the oldest first."""
+    path = places.history_file(invocation.db)
+    if not path.is_file():
+        return []
+    try:
+        with invocation.store(to_look=True) as store:
+            rows = store.executions(limit=_LOOKED_AT)
+    except AgentevalError as error:
+        invocation.err.line(("note: ", "warn"), one_line(error.sentence, 300))
+        return []
+    dead = [row for row in rows if row.kind == "run" and row.status == "interrupted" and row.id not in alive]
+    return [row for row in reversed(dead) if now - row.started_ms < _SHOWN_MS]
 
 
 def _print(out: Output, live: Live, view: ExecutionView | None, now: int) -> None:
@@ -72,6 +104,29 @@ def _cost(view: ExecutionView) -> float | None:
         return None
     known = [one for one in (view.progress.cost, view.progress.judged_cost) if one is not None]
     return sum(known) if known else None
+
+
+def _data_of_dead(row: ExecutionRow) -> dict[str, Any]:
+    from agenteval_tui.exchange.moments import iso
+
+    return {
+        "execution": row.id,
+        "title": row.title,
+        "pid": None,
+        "started": iso(row.started_ms),
+        "answers": False,
+        "status": "died",
+        "runs": row.runs,
+        "ended": row.ended,
+        "running": 0,
+        "passed": row.passed,
+        "failed": row.failed,
+        "error": row.errors,
+        "eta_s": None,
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cost": row.cost,
+    }
 
 
 def _data(live: Live, view: ExecutionView | None) -> dict[str, Any]:

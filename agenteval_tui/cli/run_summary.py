@@ -57,9 +57,8 @@ def print_summary(
     _print_counts(out, counts_of(row), row.runs)
     print_not_made(out, runs)
     print_in_short(out, store, row.id)
-    if row.status in ("stopped", "failed", "interrupted"):
-        style: Style = "warn" if row.status == "stopped" else "bad"
-        out.line((f"{row.status}: ", style), one_line(row.message or "no reason was given", 400))
+    if row.status == "stopped":  # why it broke off, or died, is the last line (`Done.code`)
+        out.line((f"{row.status}: ", "warn"), one_line(row.message or "no reason was given", 400))
     rate = overall["pass_rate"]
     if rate is not None:
         low, high = overall["interval"]

@@ -12,10 +12,10 @@ PS: Schema = record(
                 {
                     "execution": TEXT,
                     "title": TEXT,
-                    "pid": COUNT,
+                    "pid": {**or_null(COUNT), "description": "null: its process died"},
                     "started": TIME,
-                    "answers": {**FLAG, "description": "false: its process lives and says nothing"},
-                    "status": {"enum": ["running", "paused", "ended", "unknown"]},
+                    "answers": {**FLAG, "description": "false: its process says nothing, or died"},
+                    "status": {"enum": ["running", "paused", "ended", "unknown", "died"]},
                     "runs": or_null(COUNT),
                     "ended": {**or_null(COUNT), "description": "runs that have an outcome or were cancelled"},
                     "running": or_null(COUNT),

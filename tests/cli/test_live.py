@@ -229,6 +229,11 @@ def test_an_execution_whose_process_is_killed_is_an_error_with_a_remedy(cli: Any
         assert os.waitid(os.P_PID, terminal.pid, os.WEXITED | os.WNOWAIT).si_status == 3
         assert "process died" in terminal.text
         assert f"agenteval resume {live.execution[:10]}" in terminal.text
+        assert "ended and" in terminal.text.replace("\n", " ")
+        assert terminal.text.count("stopped unexpectedly") == 1
+    assert "stopped unexpectedly: its process died" in cli("ps").out
+    (dead,) = cli("ps", "--json").json("ps")["executions"]
+    assert (dead["execution"], dead["status"], dead["running"], dead["eta_s"]) == (live.execution, "died", 0, None)
     started = cli("resume", live.execution, "--detach")
     assert started.code == 0, started.err
     assert [one.execution for one in live_executions()] == [live.execution]

@@ -129,3 +129,16 @@ def test_runs_that_were_not_needed_are_no_runs_that_did_not_pass() -> None:
     (line,) = screen.lines
     assert line.startswith("✓ test-0  2/2")
     assert line.endswith("1 not needed")
+
+
+def test_cancelled_tests_are_a_number_and_no_lines() -> None:
+    screen = Screen(tests=300)
+    screen.end("T0R1", "passed")
+    screen.end("T0R2", "passed")
+    screen.end("T1R1", "passed")
+    for run in ["T1R2", *(f"T{test}R{number}" for test in range(2, 300) for number in (1, 2))]:
+        screen.tell(Graded, run, "cancelled", None, (), 0.0)
+    screen.progress.close()
+    assert len(screen.lines) == 3
+    assert "test-1" in screen.lines[1]
+    assert "596 runs were cancelled" in screen.lines[2]

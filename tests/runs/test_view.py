@@ -232,3 +232,20 @@ def test_only_the_newest_figures_wait() -> None:
     for seq in range(3, 9):
         box.add(figures(seq))
     assert box.take() == [figures(8)]
+
+
+def test_a_view_whose_process_died_has_nothing_that_runs() -> None:
+    view = ExecutionView()
+    refs = tuple(RunRef(f"r{n}", "t", "t", "", 0, n, "a") for n in range(1, 4))
+    view.apply(Planned(1, "e", "title", refs, 2, 0))
+    for number, run in ((2, "r1"), (3, "r2")):
+        view.apply(RunStarted(number, run, 1, 0))
+    view.apply(Graded(4, "r1", "passed", 1.0, (), 5.0))
+    view.lose()
+    assert (view.lost, view.eta_s, view.in_flight(), view.done) == (True, None, [], 1)
+    assert view.count("queued") == 2
+    assert view.runs["r1"].status == "passed"
+    ended = Ended(5, "finished", "", 1)
+    view.apply(ended)
+    view.lose()
+    assert not view.lost

@@ -1,0 +1,71 @@
+"""An execution on a disk that fills up: the true cause, once, what is kept, and that it can be taken up again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from terminal import Terminal
+
+pytestmark = pytest.mark.e2e
+
+SUITE = """
+name: big
+agents:
+  big:
+    kind: command
+    command: [PYTHON, -c, "import random; print(random.randbytes(60000).hex())"]
+    output: text
+agent: big
+tests:
+  - id: good
+    prompt: hello
+    repeat: 40
+    criteria:
+      - {name: any, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: a}]}}
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True).returncode:
+        pytest.skip("mounting a small file system needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("on_a_terminal", [False, True])
+def test_a_full_disk_is_the_cause_once_and_the_rest_is_resumed(
+    small_disk: Path, tmp_path: Path, on_a_terminal: bool
+) -> None:
+    suite = tmp_path / "big.suite.yaml"
+    suite.write_text(SUITE.replace("PYTHON", sys.executable), "utf-8")
+    own = [sys.executable, "-m", "agenteval_tui", "--db", str(small_disk / "h.db")]
+    run = [*own, "run", str(suite), "--trust", "--concurrency", "2"]
+    if on_a_terminal:
+        with Terminal(run, columns=400) as terminal:
+            terminal.wait_for_end()
+            said = terminal.text
+            code = os.waitid(os.P_PID, terminal.pid, os.WEXITED | os.WNOWAIT).si_status  # type: ignore[union-attr]
+    else:
+        done = subprocess.run(run, capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL)
+        code, said = done.returncode, done.stdout + done.stderr
+    assert code == 3
+    assert said.count("the disk is full") == 1
+    assert "process died" not in said
+    assert "ended and" in said
+    assert "agenteval resume" in said
+    subprocess.run(["mount", "-o", "remount,size=40m", str(small_disk)], check=True)
+    again = subprocess.run(
+        [*own, "resume", "last", "--trust"], capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL
+    )
+    assert again.returncode == 0, again.stderr
+    assert "40 passed of 40 runs" in again.stdout
