@@ -108,6 +108,7 @@ def test_schema_is_made_of_the_models() -> None:
         (metric(type="ToolCheck", tools=[{"name": "f"}], tool_call_forbidden=True), "contradictory", "true"),
         (metric(type="ToolCheck", tools=[{"name": "f", "required": False}]), "cannot-fail", "["),
         (metric(type="ToolCheck", tools=[{"name": "f"}, {"name": "f"}]), "duplicate", '"f"'),
+        (metric(type="ToolCheck", forbidden_tools=["f", "g", "f"]), "duplicate", '"f"'),
         (metric(type="ToolCheck", tools=[{"name": "f", "arguments": {"a": {"$gtt": 1}}}]), "wrong-value", '"$gtt"'),
         (metric(type="ToolCheck", tools=[{"name": "f", "arguments": {"a": {"$regex": "x(y"}}}]), "bad-regex", "("),
         (metric(type="TextMatch", contains="{{ a b }}"), "bad-placeholder", "{{ a b }}"),

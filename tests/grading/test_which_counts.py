@@ -8,6 +8,8 @@ import pytest
 
 from agenteval_tui.grading.compile import _combined, compile_criterion
 from agenteval_tui.grading.grade import foreign_result, grade, verdict_of
+from agenteval_tui.grading.json_text import UnreadableJsonError, compact
+from agenteval_tui.grading.nearest import _alike
 from agenteval_tui.grading.relax import _ERROR, TRIES, _Search, relaxations
 from agenteval_tui.grading.relax_changes import Change, Op
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome, rating
@@ -143,6 +145,24 @@ def test_ratings_round_down(score: float, stars: int) -> None:
     assert rating(score) == stars
 
 
+@pytest.mark.parametrize(("most", "fits"), [(7, True), (6, False)])
+def test_a_value_is_so_long_and_no_longer(most: int, fits: bool) -> None:
+    assert compact([1, 2, 3], 7) == "[1,2,3]"
+    if not fits:
+        with pytest.raises(UnreadableJsonError):
+            compact([1, 2, 3], most)
+
+
+def test_a_needle_in_another_case_is_nearer_than_a_worse_place_in_its_own() -> None:
+    found = _alike("the odrer is now at xx. THE ORDER IS CANCELLED", "the order is cancelled", "contains", False)
+    assert found is not None
+    assert found.start == 24
+    found = _alike("the order is canceled", "the order is cancelled", "contains", False)
+    assert found is not None
+    assert (found.start, "case" in found.fields and found.fields["case"]) == (0, False)
+    assert _alike("nothing of the kind", "zzzzzzzz", "contains", False) is None
+
+
 # Relaxations: how much is tried
 
 
@@ -190,6 +210,10 @@ def test_no_tries_are_no_proposals_and_what_passes_needs_none() -> None:
     assert said("one") > 0
     assert said("one", most=1) == 1
     assert said("one", tries=0) == 0
+    two = [{"type": "TextMatch", "contains_ignore_case": word} for word in ("ONE", "TWO")]
+    never = CriterionSpec("c", "TextResponse", {"metrics": two}, negate=True)
+    both = Transcript((Message("user", "?"), Message("assistant", "one two")), final_output="one two")
+    assert [len(relaxations(never, both, most=number)) for number in (6, 2, 1)] == [2, 2, 1]
     assert said("one two") == 0
 
 
