@@ -15,7 +15,7 @@ import pytest
 from history_made import SUITE, ended, planned, record
 
 from agenteval_tui.grading.causes import Cause
-from agenteval_tui.history import baselines, foreign, quarantines, taken_back, trends, triage
+from agenteval_tui.history import baselines, foreign, quarantines, taken_back, trends, triage, upkeep
 from agenteval_tui.history.copying import copy_history
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import AddLabel, Label, label_of, sole_criterion
@@ -295,6 +295,18 @@ def test_what_did_not_end_is_in_no_trend_and_an_answer_that_was_known_took_no_ti
     assert measured == {"latency": 4, "tokens": 4, "cost": 4, "steps": 5, "score": 5}
 
 
+def test_runs_count_as_they_are_said_to_have_ended_now(store: Store) -> None:
+    """Graded again: what a grading does not name, or leaves without a verdict, is left out."""
+    began(store, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, status="failed")
+    picked, place = Picked(0, 9_000), Place(7, 0, 9_000)
+    newest = store.read(lambda c: trends.picked_runs(c, picked))
+    assert newest == sorted(newest, reverse=True)
+    now = dict(zip(newest, ("passed", "failed", "error", "needs_review", "skipped"), strict=False))
+    (found,) = store.read(lambda c: trends.tallies_of(c, picked, [place], now))
+    assert (found.at, found.passed, found.failed, found.errors, found.review) == (7, 1, 1, 1, 1)
+    assert store.read(lambda c: trends.tallies_of(c, picked, [place], {})) == []
+
+
 def test_of_tags_all_count_and_of_agents_any(store: Store) -> None:
     kinds = (("a", ("x",)), ("b", ("x", "y")), ("c", ("y",)), ("d", ()))
     runs = [replace(planned(n), agent=agent, tags=tags) for n, (agent, tags) in enumerate(kinds)]
@@ -337,3 +349,18 @@ def test_pruning_takes_what_began_before_and_leaves_the_newest(store: Store) -> 
     assert [going(before_ms=at) for at in (999, 1_000, 1_001, 1_002)] == [0, 1, 2, 3]
     assert [going(keep=number) for number in (1, 2, 3)] == [2, 1, 0]
     assert going(before_ms=1_002, keep=2) == 1, "both must hold"
+
+
+# Checking
+
+
+def test_so_many_problems_of_a_kind_are_listed_and_no_more(store: Store, path: Path) -> None:
+    count = upkeep._MOST + 3
+    store.begin_execution(record(), [planned(n) for n in range(count)])
+    for number in range(count):
+        store.run_ended(ended(number, answer=f"answer {number}"))
+    store.end_execution("EXECUTION-1", "finished").result()
+    store.write(Doing(lambda c: c.execute("UPDATE transcripts SET data = x'0011'"))).result()
+    assert len(upkeep.check(path, deep=True).damage) == upkeep._MOST
+    store.write(Doing(lambda c: c.execute("DELETE FROM transcripts WHERE id > ?", (upkeep._MOST - 1,)))).result()
+    assert len(upkeep.check(path, deep=True).damage) == upkeep._MOST - 1
