@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # A busy machine is no reason to fail: speed is measured in benchmarks/.
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -22,8 +22,23 @@ settings.load_profile("house")
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 
+# `EXAMPLES_TIMES=40 pytest tests/grading/test_never_raises.py`: so many times the examples of each property.
+TIMES = int(os.environ.get("EXAMPLES_TIMES", "1"))
+
+
+def more_examples(items: list[pytest.Item]) -> None:
+    """Each property of these tests is tried with `TIMES` its examples, and no time limit."""
+    for test in {inner for item in items if (inner := getattr(item, "obj", None)) and is_hypothesis_test(inner)}:
+        own = getattr(test, "_hypothesis_internal_use_settings", None) or settings.default
+        test._hypothesis_internal_use_settings = settings(own, max_examples=own.max_examples * TIMES)
+    for item in items:
+        item.add_marker(pytest.mark.timeout(0))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long comes first: several workers end together, and none has the longest way before it at the end."""
+    if TIMES > 1:
+        more_examples(items)
 
     def brief(item: pytest.Item) -> bool:
         return item.get_closest_marker("xdist_group") is None and item.path.parent.name not in ("tui", "e2e")
