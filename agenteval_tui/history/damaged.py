@@ -21,6 +21,7 @@ from typing import Any
 
 from agenteval_tui.history import foreign, schema
 from agenteval_tui.history.blobs import are_results, is_transcript
+from agenteval_tui.history.connect import connect_reader
 from agenteval_tui.history.pages import (
     CUT,
     INDEX_INNER,
@@ -103,7 +104,12 @@ class Damaged:
     """A damaged file (or a whole one), opened. A context manager. `version`: of its tables. Raises OSError."""
 
     def __init__(self, path: Path) -> None:
-        self._pages = Pages(path)
+        self._reader = _hold(path)
+        try:
+            self._pages = Pages(path)
+        except BaseException:
+            self._let_go()
+            raise
         self._used: set[int] = set()
         self._rootless: set[str] = set()
         self._free, self._free_known = self._pages.free()
@@ -119,6 +125,11 @@ class Damaged:
 
     def __exit__(self, *_: object) -> None:
         self._pages.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
 
     def copy(self, target: sqlite3.Connection) -> Found:
         """All rows into a file of the same version, within the caller's transaction."""
@@ -354,6 +365,23 @@ class _Writer:
 
     def _given(self, row: Sequence[Value]) -> list[Value]:
         return [row[place] for place in self._places] + self._more
+
+
+def _hold(path: Path) -> sqlite3.Connection | None:
+    """Somebody who reads, so that nobody takes the log away from a history in use; None: it is not in use."""
+    if not Path(f"{path}-shm").exists():
+        return None
+    try:
+        connection = connect_reader(path)
+    except sqlite3.Error:
+        return None
+    try:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        return None
+    return connection
 
 
 def _entry(row: Row) -> _Entry | None:

@@ -20,6 +20,7 @@ _SIZES = tuple(1 << power for power in range(9, 17))
 _PROBED = 400  # pages that are looked at for the page size
 _LOG_MAGIC = 0x377F0682  # the last bit says how the checksums of the log are made
 _LOG_HEADER, _FRAME_HEADER = 32, 24
+_JOURNAL_MAGIC, _JOURNAL_HEADER = bytes.fromhex("d9d505f920a163d7"), 28
 
 Value = int | float | str | bytes | None
 
@@ -55,7 +56,7 @@ class Node(NamedTuple):
 
 
 class Pages:
-    """The pages (from 1) of a file, as its log has them where there is one. A context manager."""
+    """The pages (from 1) of a file, as its log or rollback journal has them where there is one. A context manager."""
 
     def __init__(self, path: Path) -> None:
         """Raises OSError."""
@@ -63,7 +64,10 @@ class Pages:
         try:
             self._length = os.fstat(self._file.fileno()).st_size
             self._head = self._file.read(100)
-            self._log = _Log(Path(f"{path}-wal"))
+            self._log: _Log | _Journal = _Log(Path(f"{path}-wal"))
+            if not self._log.there:
+                self._log.close()
+                self._log = _Journal(Path(f"{path}-journal"))
             self.size = self._find_size()
             self._log.read(self.size)
             self._in_file = self._length // self.size
@@ -335,6 +339,8 @@ class _Log:
         """Of a page; 0: there is no log, or it does not say."""
         self.pages = 0
         """Of the whole file at the last commit; 0: there is none."""
+        self.there = False
+        """Whether something is in it."""
         self._places: dict[int, int] = {}
         self._sum: tuple[int, int] | None = None
         self._salt = b""
@@ -345,6 +351,7 @@ class _Log:
             self._file = None  # type: ignore[assignment]
             return
         head = self._file.read(_LOG_HEADER)
+        self.there = bool(head)
         if len(head) == _LOG_HEADER:
             magic, _, size = struct.unpack_from(">III", head)
             if magic & ~1 == _LOG_MAGIC:
@@ -402,6 +409,80 @@ class _Log:
                 self._places.update(pending)
                 pending.clear()
                 self.pages = pages
+
+
+class _Journal:
+    """The rollback journal beside a file: the pages as they were before what was not committed.
+
+    https://www.sqlite.org/fileformat2.html#the_rollback_journal
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.size = 0
+        self.pages = 0
+        """Of the whole file, before; 0: there is no journal."""
+        self._places: dict[int, int] = {}
+        try:
+            self._file = path.open("rb")
+        except OSError:
+            self._file = None  # type: ignore[assignment]
+            return
+        head = self._file.read(_JOURNAL_HEADER)
+        if len(head) == _JOURNAL_HEADER and head.startswith(_JOURNAL_MAGIC):
+            self.size = int.from_bytes(head[24:28], "big")
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def last(self) -> int:
+        """The highest number of a page in it."""
+        return max(self._places, default=0)
+
+    def numbers(self) -> list[int]:
+        """The pages in it."""
+        return sorted(self._places)
+
+    def page(self, number: int) -> bytes | None:
+        place = self._places.get(number)
+        if place is None:
+            return None
+        self._file.seek(place)
+        return self._file.read(self.size)
+
+    def read(self, size: int) -> None:
+        """Find the pages, up to the first that is not whole."""
+        if self._file is None or self.size != size:
+            self.size = size
+            return
+        at, end = 0, self._file.seek(0, os.SEEK_END)
+        while True:
+            self._file.seek(at)
+            head = self._file.read(_JOURNAL_HEADER)
+            if len(head) < _JOURNAL_HEADER or not head.startswith(_JOURNAL_MAGIC):
+                return
+            records, nonce, pages, sector, _ = struct.unpack_from(">IIIII", head, 8)
+            if not 512 <= sector <= 65536:
+                return
+            at += sector
+            if records == 0xFFFFFFFF:
+                records = (end - at) // (size + 8)
+            if not records:
+                return  # not on the disk yet: nothing was written to the file
+            self.pages = self.pages or pages
+            for _ in range(records):
+                self._file.seek(at)
+                record = self._file.read(size + 8)
+                if len(record) < size + 8:
+                    return
+                number = int.from_bytes(record[:4], "big")
+                made = nonce + sum(record[4 + place] for place in range(size - 200, 0, -200))
+                if not number or made & 0xFFFFFFFF != int.from_bytes(record[-4:], "big"):
+                    return
+                self._places.setdefault(number, at + 4)
+                at += size + 8
+            at = -(-at // sector) * sector
 
 
 def _checksum(data: bytes, start: tuple[int, int], order: str) -> tuple[int, int]:

@@ -86,10 +86,10 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
             os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             saved = save_readable(path, new)
             aside = _free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-            for end in ("", "-wal"):
+            for end in ("", "-wal", "-journal"):
                 with suppress(FileNotFoundError):
                     Path(f"{path}{end}").rename(f"{aside}{end}")
-            for end in ("-shm", "-journal", ".check"):
+            for end in ("-shm", ".check"):
                 Path(f"{path}{end}").unlink(missing_ok=True)
             new.rename(path)
         except sqlite3.Error as error:

@@ -21,6 +21,7 @@ from history_made import ended, planned, record
 
 from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.connect import connect_writer
+from agenteval_tui.history.damaged import Damaged
 from agenteval_tui.history.pages import Pages
 from agenteval_tui.history.recounting import recount
 from agenteval_tui.history.removal import remove_runs
@@ -324,6 +325,7 @@ def test_what_is_in_the_log_counts(history: History, path: Path) -> None:
         with closing(sqlite3.connect(source)) as connection:
             assert connection.execute("SELECT count(*) FROM runs").fetchone()[0] == count(source, "runs")
         before = rows_of(source)
+        cells = {page.number: page.cells for page in pages_of(source) if page.table == "runs" and "leaf" in page.kind}
     assert len(log) > 20 * SIZE
     saved, found = salvaged(path, data, log)
     assert (saved.lost, found) == ((), before)
@@ -335,14 +337,14 @@ def test_what_is_in_the_log_counts(history: History, path: Path) -> None:
         _, found = salvaged(path, broken, log)
         lost = {row[1] for row in before["runs"]} - {row[1] for row in found["runs"]}
         assert not any(one.startswith("IN-THE-LOG") for one in lost)
-        assert len(lost) <= 3
+        assert len(lost) <= cells.get(number, 0)
     # A destroyed place in the log: no more than what was on that page is lost, and nothing is made up.
     for place in range(0, len(log), 11 * (SIZE + 24) + 5):
         broken = log[:place] + b"\xff" * 200 + log[place + 200 :]
         _, found = salvaged(path, data, broken)
         there = {row[1] for row in found["runs"]}
         assert there <= {row[1] for row in before["runs"]}
-        assert len(there) >= len(before["runs"]) - 6
+        assert len(there) >= len(before["runs"]) - 2 * max(cells.values())
 
 
 @pytest.mark.parametrize("vacuumed", [False, True])
@@ -414,3 +416,44 @@ def test_what_can_not_be_unpacked_is_not_copied_and_said(history: History, path:
     assert [(loss.table, loss.rows) for loss in saved.lost if loss.table == table] == [(table, 1)]
     assert len(found[table]) == len(history.rows[table]) - 1
     assert found["runs"] == history.rows["runs"]
+
+
+def test_what_was_not_committed_is_rolled_back(history: History, path: Path) -> None:
+    """A crash in the middle of writing, where there is no log: the journal has the pages as they were."""
+    source = path.with_name("source.db")
+    source.write_bytes(history.data)
+    with closing(sqlite3.connect(source, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = TRUNCATE")
+    with closing(sqlite3.connect(source, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 2")  # pages are written before the commit
+        connection.execute("BEGIN")
+        connection.execute("UPDATE runs SET why = why || 'changed' || hex(randomblob(300))")
+        connection.execute("DELETE FROM labels")
+        connection.execute("INSERT INTO tests (suite, test_id, name) VALUES (1, 'more', 'more')")
+        data, journal = source.read_bytes(), Path(f"{source}-journal").read_bytes()
+        connection.execute("ROLLBACK")
+    assert data != history.data
+    assert len(journal) > 10 * SIZE
+    Path(f"{path}-journal").write_bytes(journal)
+    saved, found = salvaged(path, data)
+    assert (saved.lost, found) == ((), history.rows)
+
+
+def test_a_history_in_use_is_saved_as_it_is_at_one_moment(path: Path, tmp_path: Path) -> None:
+    with Store.open(path) as store:
+        store.begin_execution(record(), [planned(n) for n in range(200)])
+        for n in range(200):
+            store.run_ended(ended(n)).result()
+            if n % 40 == 0:
+                new = tmp_path / f"new-{n}.db"
+                saved = salvage(path, new)
+                assert saved.lost == ()
+                assert count(new, "evidence") == n + 1
+                checked = check(new, deep=True)
+                assert (checked.damage, checked.wrong) == ((), ())
+        with Damaged(path) as source:
+            with closing(connect_writer(path, busy_s=0.1)) as connection:
+                # The log can't be started anew while it is read.
+                assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 1
+            assert source.version > 1
+    assert check(path).damage == ()
