@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.comparison_model import Side
 from agenteval_tui.history import baselines
 from agenteval_tui.history.comparing import ComparedRun, execution_before, of_execution, of_runs
+from agenteval_tui.history.references import References
 from agenteval_tui.runs.plan_arms import ARMS, arm_of
 from agenteval_tui.text.problems import AgentevalError, AmbiguousError
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -41,15 +42,19 @@ class Sides:
         return (len(self.agents) > 1 or len(self.variations) > 1) and not (self.a and self.b)
 
 
-def sides_of(store: Store, wanted: Sides) -> tuple[Side, Side]:
+def sides_of(store: Store, wanted: Sides, projects: Sequence[str] = ()) -> tuple[Side, Side]:
     """Read both sides. Without any reference: the newest execution against its baseline, or where none of its tests
     has one against the execution before; where it was an A/B one, B against A.
+
+    The newest execution is that of these projects (none: of all).
 
     Raises `AgentevalError`: no such execution, agent or variation, no baseline, the same twice, or nothing that ended.
     """
     for names, what in ((wanted.agents, "agents"), (wanted.variations, "variations")):
         if len(names) > 2:
             raise AgentevalError(f"only two {what} can be compared", mend="name two of them")
+    if projects and not wanted.b and not (wanted.a and wanted.within):
+        wanted = replace(wanted, b=References(store, tuple(projects)).execution().id)
     wanted = _with_arms(store, wanted)
     if wanted.within:
         references = (wanted.a or wanted.b or LAST,) * 2

@@ -156,7 +156,7 @@ class References:
         elsewhere = self.store.read(lambda c: others(c, self.projects)) if self.projects else 0
         if not elsewhere:
             return AgentevalError(queries.NOTHING_RAN, mend="run a suite first: agenteval run PATH")
-        return AgentevalError(nothing_here(self.projects, elsewhere), mend=f"{ALL} shows them")
+        return NothingHereError(self.projects, elsewhere)
 
     def _newest_failure(self) -> RunRow:
         self._last()
@@ -201,6 +201,14 @@ class References:
 
     def _run(self, row: int) -> RunRow:
         return self.store.run_rows([row])[0]
+
+
+class NothingHereError(AgentevalError):
+    """These projects have no execution, others have so many."""
+
+    def __init__(self, projects: Sequence[str], elsewhere: int) -> None:
+        super().__init__(nothing_here(projects, elsewhere), mend=f"{ALL} shows them")
+        self.elsewhere = elsewhere
 
 
 def _lookup(connection: Connection, reference: str, first: Kind, projects: Sequence[str]) -> _Named:

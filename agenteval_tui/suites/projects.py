@@ -20,7 +20,9 @@ SCOPE = "AGENTEVAL_SCOPE"
 def project_of_folder(folder: Path) -> str:
     """The project of what lies in this folder, which need not be there (any more)."""
     real = Path(os.path.realpath(folder))
-    if real.is_relative_to(places.bundled("sample_suites").resolve()):
+    samples = places.bundled("sample_suites").resolve()
+    # An installed program may lie in a virtual environment within the user's project; a checkout is a project itself.
+    if real.is_relative_to(samples) and not os.path.lexists(samples.parent / ".git"):
         return SAMPLES
     for one in (real, *real.parents):
         if os.path.lexists(one / ".git"):  # a folder; a file in a worktree

@@ -202,6 +202,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("compare.filter", "filter", "slash", "filter", "Filter by words in tests and criteria", "compare"),
     Action("compare.pane", "next_pane", "tab", "details", "Between the list and the details", "compare"),
     Action("compare.copy", "copy", "y", "copy", "Copy the command that prints this comparison", "compare"),
+    Action("compare.projects", "projects", "H", "here/all", "The runs of this project, or of all projects", "compare"),
     Action("compare.refresh", "reload", "ctrl+r", "reload", "Compare again", "compare"),
     # Causes
     Action("causes.open", "open", "enter", "inspect", "Inspect it; n and p there go through the cause", "causes", 1),
@@ -220,6 +221,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("causes.filter", "filter", "slash", "filter", "Filter by words in causes, tests and notes", "causes"),
     Action("causes.pane", "next_pane", "tab", "details", "Between the list and the details", "causes"),
     Action("causes.copy", "copy", "y", "copy", "Copy the command that decides about it", "causes"),
+    Action("causes.projects", "projects", "H", "here/all", "The runs of this project, or of all projects", "causes"),
     Action("causes.refresh", "reload", "ctrl+r", "reload", "Look again", "causes"),
     # Review
     Action("review.passed", "verdict(True)", "y", "passed", "It passed; the next one comes", "review", 1),
@@ -234,6 +236,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("review.label", "label", "L", "label", "A rating and a verdict together, and who says so", "review"),
     Action("review.agreement", "agreement", "A", "agreement", "How far criteria agree with people", "review", 7),
     Action("review.pane", "next_pane", "tab", "pane", "Between rating, transcript, what was looked at", "review"),
+    Action("review.projects", "projects", "H", "here/all", "The runs of this project, or of all projects", "review"),
     Action("review.refresh", "reload", "ctrl+r", "reload", "Look again what waits", "review"),
     # Branches of a test's repetitions
     Action("branches.fork", "fork", "n", "divergence", "Go where passing and failing runs part", "branches", 1),
@@ -265,6 +268,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("history.causes", "causes", "C", "causes", "Why its runs failed, grouped by cause", "history"),
     Action("history.watch", "watch", "w", "watch", "Watch an execution that is running", "history"),
     Action("history.resume", "resume", "R", "resume", "Run what is left of an execution, and watch it", "history"),
+    Action("history.projects", "projects", "H", "here/all", "The runs of this project, or of all projects", "history"),
     Action("history.refresh", "reload", "ctrl+r", "reload", "Read the list again", "history"),
     # Trends
     Action("trends.open", "open", "enter", "open", "The executions under the cursor, or the row's run", "trends", 1),
@@ -283,6 +287,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("trends.filter", "filter", "slash", "filter", "Filter: words of tests, tag:x, agent:x, suite:x", "trends"),
     Action("trends.executions", "executions", "e", "executions", "The executions under the cursor", "trends"),
     Action("trends.regrade", "regrade", "T", "today's criteria", "Grade all of it with today's criteria", "trends"),
+    Action("trends.projects", "projects", "H", "here/all", "The runs of this project, or of all projects", "trends"),
     Action("trends.refresh", "reload", "ctrl+r", "reload", "Read everything again", "trends"),
     # Agents
     Action("agents.chat", "chat", "enter", "try a prompt", "Ask the chosen agent something", "agents", 1),

@@ -28,7 +28,7 @@ from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.safe import AsciiOnly, Colourless, DisplaySafe
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.session import Session
-from agenteval_tui.tui.state import State, name_of_start
+from agenteval_tui.tui.state import State, flag, name_of_start
 from agenteval_tui.tui.theming import Theming
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ class AgentevalApp(Theming):
         self._waits = contextlib.ExitStack()
         self.session = Session(start.paths, places.history_file(start.db))
         self.state = State(places.data_dir() / "state.json", name_of_start(start.paths, self.session.db))
+        kept = self.state.of("projects")
+        if "all" in kept:
+            self.session.everything = flag(kept, "all")
         self.begin_themes()
 
     def get_line_filters(self) -> Sequence[LineFilter]:

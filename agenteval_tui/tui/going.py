@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.screens.inspect import InspectScreen
     from agenteval_tui.tui.screens.run import RunScreen
     from agenteval_tui.tui.screens.suites import SuitesScreen
+    from agenteval_tui.tui.session import Session
     from agenteval_tui.tui.state import State
 
 
@@ -43,6 +44,7 @@ class Going(Outside):
     """An app with work screens, one of which is shown; `escape` goes back the way one came."""
 
     state: State
+    session: Session
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -108,6 +110,7 @@ class Going(Outside):
             return
         made = [name for name in FACTORIES if self.is_screen_installed(name)]
         kept = {name: self.get_screen(name).kept() for name in made}  # type: ignore[attr-defined]
+        kept["projects"] = {"all": self.session.everything}
         self.state.keep_place(self._shown, {name: data for name, data in kept.items() if data is not None})
 
     def action_go(self, name: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui import places
+from agenteval_tui.suites.projects import projects_open, shows_all
 from agenteval_tui.text.problems import AgentevalError
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Session:
         self._cannot = ""  # why what is at its place can't be opened, as it was said
         self._looked_in: tuple[Path, ...] | None = None
         self._own: dict[Path, tuple[int, int]] = {}
+        self.everything = shows_all()
+        """Whether lists show the runs of all projects, and not only of the open one."""
 
     @property
     def store(self) -> Store:
@@ -115,6 +118,31 @@ class Session:
         return bool(self.looked_in) and all(
             any(path.resolve().is_relative_to(one) for one in samples) for path in self.looked_in
         )
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether lists show all projects; reads nothing."""
+        return self.everything or self.db == places.demo_history()
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """The projects whose runs are listed: those of the suites that are open; () for all. The demo has no others."""
+        if self.shows_all:
+            return ()
+        looked = self.looked_in or self.suite_paths()
+        opened = projects_open(looked)
+        # Without suites here the samples are shown; what was imported here is of this folder.
+        return opened if self.paths else tuple(dict.fromkeys((*opened, *projects_open())))
+
+    def elsewhere(self) -> int:
+        """How many executions other projects have, where the open one has none."""
+        from agenteval_tui.history.rows import RunFilter
+        from agenteval_tui.history.scope import others
+
+        projects = self.projects
+        if not projects or self.store.execution_ids(RunFilter(projects=projects)):
+            return 0
+        return self.store.read(lambda c: others(c, projects))
 
     def overview(self) -> Overview:
         """All suites with their problems and what the history knows of their tests."""

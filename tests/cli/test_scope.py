@@ -48,7 +48,7 @@ def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return db
 
 
-def test_a_project_is_the_git_root_or_the_folder(tmp_path: Path) -> None:
+def test_a_project_is_the_git_root_or_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suites = tmp_path / "p" / "evals"
     suites.mkdir(parents=True)
     assert project_of_folder(suites) == str(suites)
@@ -57,7 +57,12 @@ def test_a_project_is_the_git_root_or_the_folder(tmp_path: Path) -> None:
     assert project_of_folder(suites / "gone" / "deeper") == str(tmp_path / "p")
     (tmp_path / "link").symlink_to(suites)
     assert project_of_folder(tmp_path / "link") == str(tmp_path / "p")
-    assert project_of_folder(places.bundled("sample_suites") / "recorded") == SAMPLES
+    checkout = places.bundled("sample_suites").parent
+    assert project_of_folder(checkout / "sample_suites" / "recorded") == str(checkout)
+    installed = tmp_path / "p" / ".venv" / "sample_suites"
+    (installed / "recorded").mkdir(parents=True)
+    monkeypatch.setattr(places, "bundled", lambda name: installed.parent / name)
+    assert project_of_folder(installed / "recorded") == SAMPLES
     one, other = str(suites / "a.suite.yaml"), str(tmp_path / "q" / "b.suite.yaml")
     assert project_of_keys((one,)) == str(tmp_path / "p")
     assert project_of_keys((one, other)) == str(tmp_path)

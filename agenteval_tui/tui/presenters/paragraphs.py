@@ -55,6 +55,17 @@ def nothing_ran() -> list[Line]:
     ]
 
 
+def nothing_here(elsewhere: int, key: str) -> list[Line]:
+    """What a screen about runs shows where this project has none, and others have so many executions."""
+    there = "1 execution of another project is" if elsewhere == 1 else f"{elsewhere:,} executions of other projects are"
+    return [
+        (),
+        (("  Nothing of this project was run yet.", ""),),
+        ((f"  {there} in the history: {key} shows all projects.", "dim"),),
+        (("  1 goes to the suites; r runs what is selected there.", "dim"),),
+    ]
+
+
 def error_lines(error: AgentevalError, width: int) -> list[Line]:
     """What is wrong, where, and how to mend it, as a short text."""
     lines = paragraph(f"! {error.what}", width, "bold error")

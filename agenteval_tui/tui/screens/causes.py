@@ -14,13 +14,14 @@ from textual.events import Resize, ScreenResume
 from textual.widgets import Input
 
 from agenteval_tui.history.queries import NOTHING_RAN
+from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.cause_rows import CauseRow, CauseRows, cause_lines, no_causes, rows_of
-from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_ran
+from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screens.cause_deciding import ask_to_decide, ask_to_reopen
 from agenteval_tui.tui.screens.causes_scope import Looking
 from agenteval_tui.tui.screens.filtering import FilteredScreen
@@ -48,6 +49,7 @@ class CausesScreen(FilteredScreen):
     """The list of causes; beside it the chosen one, with the explanation of one of its runs."""
 
     SCOPE = "causes"
+    BY_PROJECT = True
     LIST = "#causes"
     CSS_PATH = "causes.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
@@ -96,7 +98,8 @@ class CausesScreen(FilteredScreen):
 
     def reload(self) -> None:
         """Read them again; the cursor stays on its cause."""
-        store, looking = self.agenteval.session.store, self._looking
+        session, looking = self.agenteval.session, self._looking
+        store = session.store
         if self._read is None:
             self.query_one("#causes", VirtualList).set_empty([(), (("  looking for causes …", "dim"),)])
 
@@ -104,12 +107,17 @@ class CausesScreen(FilteredScreen):
             from agenteval_tui.analysis.causes import causes_of
             from agenteval_tui.analysis.triage import standings
 
-            causes = causes_of(store, looking.scope(store))
+            causes = causes_of(store, looking.scope(store, session.projects))
             return _Read(causes, standings(store, causes))
 
         self.ask(work, self._arrived, group="causes", failed=self._failed)
 
     def action_reload(self) -> None:
+        self.reload()
+
+    def projects_changed(self) -> None:
+        self._looking, self._read = self._looking.of_no_execution(), None
+        self.query_one("#causes", VirtualList).set_source(CauseRows([]))
         self.reload()
 
     def new_runs(self) -> None:
@@ -127,8 +135,12 @@ class CausesScreen(FilteredScreen):
         if self._read is not None:
             self.agenteval.say_error(error)
             return
-        if error.what == NOTHING_RAN:
-            self.query_one("#causes", VirtualList).set_empty(nothing_ran())
+        if error.what == NOTHING_RAN or isinstance(error, NothingHereError):
+            here = isinstance(error, NothingHereError)
+            lines = nothing_here(error.elsewhere, "H") if isinstance(error, NothingHereError) else nothing_ran()
+            self.query_one("#causes", VirtualList).set_empty(lines)
+            if here:
+                self.query_one("#details", LinesView).show(lambda width: [])
             return
         lines = error_lines(error, max(self.size.width // 2, 20))
         hint: Line = (("  1 goes to the suites: r runs them. agenteval import brings in others' runs.", "dim"),)

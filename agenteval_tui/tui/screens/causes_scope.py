@@ -23,16 +23,18 @@ class Looking:
     tests: tuple[str, ...] = ()
     everything: bool = False
 
-    def scope(self, store: Store) -> Scope:
-        """The runs. Raises `AgentevalError`."""
+    def scope(self, store: Store, projects: tuple[str, ...] = ()) -> Scope:
+        """The runs, of these projects where nothing is named (none: of all). Raises `AgentevalError`."""
         from agenteval_tui.analysis.cause_scopes import execution_scope, filter_scope, newest_scope
+        from agenteval_tui.history.references import References
         from agenteval_tui.history.rows import RunFilter
 
         if self.everything:
-            return filter_scope(store, RunFilter())
+            return filter_scope(store, RunFilter(projects=projects))
         if self.execution:
-            return execution_scope(store, self.execution, self.tests)
-        return newest_scope(store, self.suites, self.tests)
+            named = References(store, projects).execution(self.execution)
+            return execution_scope(store, named.id, self.tests)
+        return newest_scope(store, self.suites, self.tests, () if self.suites else projects)
 
     def next(self) -> Looking:
         """What the key for the scope shows next: the execution, the newest runs of each test, everything."""
@@ -41,6 +43,10 @@ class Looking:
         if self.execution:
             return Looking("", self.suites, self.tests)
         return Looking("", everything=True)
+
+    def of_no_execution(self) -> Looking:
+        """The same of the last execution, where a certain one is shown; and of no suites of one project."""
+        return Looking("last" if self.execution else "", everything=self.everything)
 
     def to_json(self) -> dict[str, Any]:
         """As it is kept between two starts. Of a certain execution only that it was one: there are newer ones then."""

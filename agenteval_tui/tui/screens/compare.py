@@ -14,6 +14,7 @@ from textual.events import Resize
 from textual.widgets import Input
 
 from agenteval_tui.history.queries import NOTHING_RAN
+from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.text.commands import command_line
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -22,7 +23,7 @@ from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.compare_lines import detail_lines, head_lines
 from agenteval_tui.tui.presenters.compare_rows import CompareRow, CompareRows, cells_to_figures, rows_of
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_ran
+from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here, nothing_ran
 from agenteval_tui.tui.screens.compare_sides import choices_of, chosen_sides
 from agenteval_tui.tui.screens.filtering import FilteredScreen
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -66,6 +67,7 @@ class CompareScreen(FilteredScreen):
     """The list of changes, and the chosen one in full. Who changed what is found out in the background."""
 
     SCOPE = "compare"
+    BY_PROJECT = True
     LIST = "#changes"
     CSS_PATH = "compare.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
@@ -112,7 +114,8 @@ class CompareScreen(FilteredScreen):
         if not self._composed:
             self._pending = partial(self.open, sides, test)
             return
-        store = self.agenteval.session.store
+        session = self.agenteval.session
+        store = session.store
         view = self.query_one("#changes", VirtualList)
         if self._found is None:
             view.set_empty([(), (("  comparing …", "dim"),)])
@@ -122,7 +125,7 @@ class CompareScreen(FilteredScreen):
             from agenteval_tui.analysis.comparison_sides import sides_of
             from agenteval_tui.history.quarantines import active
 
-            a, b = sides_of(store, sides)
+            a, b = sides_of(store, sides, session.projects)
             return compare(store, a, b, quarantined=active(store))
 
         def then(found: Comparison) -> None:
@@ -151,12 +154,20 @@ class CompareScreen(FilteredScreen):
 
         self.ask(work, then, group="open", failed=self._failed)
 
+    def projects_changed(self) -> None:
+        from agenteval_tui.analysis.comparison_sides import Sides
+
+        self.open(Sides())
+
     def _read_versions(self, one: _Versions) -> None:
         self.open_versions(one.suite_key, one.test, one.criterion, one.old, one.new, back=one.back)
 
     def _failed(self, error: AgentevalError) -> None:
         if self._found is not None:
             self.agenteval.say_error(error)
+            return
+        if isinstance(error, NothingHereError):
+            self.query_one("#changes", VirtualList).set_empty(nothing_here(error.elsewhere, "H"))
             return
         if error.what == NOTHING_RAN:
             self.query_one("#changes", VirtualList).set_empty(nothing_ran())
@@ -382,7 +393,8 @@ class CompareScreen(FilteredScreen):
         from agenteval_tui.analysis.comparison_sides import Sides
         from agenteval_tui.tui.screens.choose import Choice, ChooseScreen
 
-        store, found = self.agenteval.session.store, self._found
+        session, found = self.agenteval.session, self._found
+        store = session.store
         if found is not None and found.a.kind == "version":
             found = None  # those sides are no executions
         wanted = self._wanted or Sides()
@@ -395,7 +407,7 @@ class CompareScreen(FilteredScreen):
             title = f"Compare: the {side} side"
             self.app.push_screen(ChooseScreen(title, choices, value=_reference(found, side)), answered)
 
-        self.ask(lambda: choices_of(store, found, side), show, group="choose")
+        self.ask(lambda: choices_of(store, found, side, session.projects), show, group="choose")
 
     def action_baseline(self) -> None:
         """The right side's execution becomes the baseline of its tests."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.tui.presenters.figures import count, date_time, percent
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.screens.choose import Choice
@@ -23,8 +24,11 @@ _PAIRS = 12  # of agents or variations, at most
 _TO = "→" if UNICODE else "->"
 
 
-def choices_of(store: Store, found: Comparison | None, side: str) -> list[Choice]:
-    """What can stand on a side. Of the left one also pairs of agents and variations within the right execution."""
+def choices_of(store: Store, found: Comparison | None, side: str, projects: tuple[str, ...] = ()) -> list[Choice]:
+    """What can stand on a side, of these projects (none: of all).
+
+    Of the left one also pairs of agents and variations within the right execution.
+    """
     from agenteval_tui.analysis.comparison_sides import BASELINE, names_of
 
     choices: list[Choice] = []
@@ -35,7 +39,9 @@ def choices_of(store: Store, found: Comparison | None, side: str) -> list[Choice
                 for one, other in list(_comparable(found.b.runs, kind, names))[:_PAIRS]:
                     about = f"two {kind}s of the right execution, compared with each other"
                     choices.append((f"{kind}\x1f{one}\x1f{other}", f"{one} {_TO} {other}", about))
-    rows = [row for row in store.executions(EXECUTIONS) if row.ended]
+    rows = [
+        row for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects))[:EXECUTIONS]) if row.ended
+    ]
     if found is not None:
         # What has tests in common with the other side is what is meant; recordings of other tools come behind.
         suites = {run.suite_key for run in (found.b if side == "left" else found.a).runs}

@@ -32,6 +32,7 @@ class FrameScreen(Screen[None]):
     # Each screen says itself what has the focus; Textual's own choice would come after it and win.
     AUTO_FOCUS = ""
     NARROW = 120
+    BY_PROJECT = False  # whether it lists runs, of the open project or of all
     SMALLEST = 30  # columns, below which a screen shows little
     _followed = 0.0
     _following: Callable[[], None] | None = None
@@ -145,10 +146,28 @@ class FrameScreen(Screen[None]):
     def _title_lines(self, width: int) -> list[Line]:
         if width < self.SMALLEST:
             return [fit(((" too small: ", "bold error"), (f"{width} columns", "")), width)]
-        start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), ("   ", ""))
+        start: tuple[Cell, ...] = ((" agenteval", "bold accent"), ("  ", ""), (self.SCOPE, "bold"), *self._chip())
         left, right = self.heading(width)
         live = self.agenteval.live_note(self.shown_executions())
         return [spread((*start, *left), (*right, *live, (" ", "")), width)]
+
+    def _chip(self) -> tuple[Cell, ...]:
+        """Whose runs are listed, on screens that list runs."""
+        if not self.BY_PROJECT:
+            return (("   ", ""),)
+        everything = self.agenteval.session.shows_all
+        return (("  ", ""), ("[all projects]", "accent") if everything else ("[here]", "accent"), ("  ", ""))
+
+    def action_projects(self) -> None:
+        """List the runs of this project, or of all of them; so on every screen, and at the next start."""
+        session = self.agenteval.session
+        session.everything = not session.everything
+        self.agenteval.keep_places()
+        self.retitle()
+        self.projects_changed()
+
+    def projects_changed(self) -> None:
+        """The runs of other projects are wanted now. Screens that list runs override it."""
 
     def _key_lines(self, width: int) -> list[Line]:
         cells: list[Cell] = [(" ", "")]

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.events import ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.history.scope import in_scope
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -19,7 +20,7 @@ from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
 from agenteval_tui.tui.presenters.history_query import HistoryQuery
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
-from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
+from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here, paragraph
 from agenteval_tui.tui.screens.history_pages import HistoryPages
 from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -35,6 +36,7 @@ class HistoryScreen(HistoryPages):
     """Two lists in one place: executions, or runs (of one execution, or all that match what was searched)."""
 
     SCOPE = "history"
+    BY_PROJECT = True
     CSS_PATH = "history.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
 
@@ -132,6 +134,10 @@ class HistoryScreen(HistoryPages):
     def action_reload(self) -> None:
         self.reload()
 
+    def projects_changed(self) -> None:
+        self._execution, self._visiting = None, False
+        self.reload()
+
     def _show_failure(self, error: AgentevalError) -> None:
         """The history can't be read: say so where the list would be."""
         if self._rows is not None:
@@ -148,7 +154,8 @@ class HistoryScreen(HistoryPages):
         rows.marked = self._marks[type(rows).__name__]
         view.set_empty(self._empty())
         key = view.cursor_key if same else self._keys.pop(type(rows).__name__, None)
-        of = type(rows), self._execution.id if self._execution else "", self._query, self._failed_only
+        everything = self.agenteval.session.everything
+        of = type(rows), self._execution.id if self._execution else "", self._query, self._failed_only, everything
         before, self._listed = self._listed, of
         view.cursor_width = rows.cursor_cells(view.size.width)
         view.set_source(rows, keep_key=key)
@@ -173,6 +180,8 @@ class HistoryScreen(HistoryPages):
             return [(), (("  Nothing fits.", ""),), (("  esc clears the search.", "dim"),)]
         if self._failed_only:
             return [(), (("  Everything passed.", "passed"),), (("  f shows all.", "dim"),)]
+        if self._elsewhere:
+            return nothing_here(self._elsewhere, "H")
         if self._execution is not None:
             return [(), (("  No run of this execution is left.", ""),), (("  esc goes back.", "dim"),)]
         return [
@@ -345,7 +354,8 @@ class HistoryScreen(HistoryPages):
         session = self.agenteval.session
 
         def then(row: ExecutionRow) -> None:
-            self._execution = row
+            if in_scope(row.project, session.projects):
+                self._execution = row
             self.reload()
 
         self.ask(lambda: session.store.execution(execution), then, group="list", failed=lambda _: self.reload())

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import Any, cast
 
+from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows
 from agenteval_tui.tui.screens.history_changes import HistoryChanges
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
-
-if TYPE_CHECKING:
-    from agenteval_tui.history.rows import RunFilter
 
 
 class HistoryPages(HistoryChanges):
@@ -24,10 +23,14 @@ class HistoryPages(HistoryChanges):
         self._rows: ExecutionRows | RunRows | None = None
         self._wanted: list[int] = []
         self._reading = False
+        self._elsewhere = 0  # executions of other projects, where this one has none
 
     def _read(self, wanted: RunFilter, runs: bool, near: int) -> ExecutionRows | RunRows:
         """The ids of all rows, and the rows of the first page and of that which the cursor is on."""
-        store = self.agenteval.session.store
+        session = self.agenteval.session
+        store = session.store
+        if not wanted.execution_id:
+            wanted = replace(wanted, projects=session.projects)
         if runs:
             ids = store.run_ids(wanted)
             if wanted.execution_id and not wanted.text:
@@ -35,6 +38,7 @@ class HistoryPages(HistoryChanges):
             rows: ExecutionRows | RunRows = RunRows(ids, self._want, self.execution if wanted.execution_id else None)
         else:
             rows = ExecutionRows(store.execution_ids(wanted), self._want)
+        self._elsewhere = 0 if rows.count() or wanted != RunFilter(projects=wanted.projects) else session.elsewhere()
         for page in {0, near}:
             self._fetch(rows, page)()
         return rows
@@ -104,4 +108,5 @@ class HistoryPages(HistoryChanges):
                     view.refresh_rows()
         finally:
             self._reading = False
+        self._elsewhere = 0  # executions of other projects, where this one has none
         self._look_ahead()

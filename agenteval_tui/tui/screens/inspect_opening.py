@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from agenteval_tui.analysis.neighbours import Around, first_criterion, runs_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.analysis.trial import with_new
+from agenteval_tui.history.scope import in_scope
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.inspect_config import InspectConfig
@@ -66,9 +67,16 @@ class InspectOpening(InspectConfig, InspectSearch):
             # A run that is gone is nothing to speak of: the screen says that none is open.
             self._restoring = True
             self._show_nothing()
-            self.ask(lambda: self.agenteval.session.store.run(run), there, group="restore", failed=lambda _: None)
+            self.ask(lambda: self._of_open_project(run), there, group="restore", failed=lambda _: None)
 
         self._pending = again
+
+    def _of_open_project(self, run: str) -> None:
+        """Raises `AgentevalError` when the run is gone, or of a project that is not open."""
+        session = self.agenteval.session
+        of = session.store.execution(session.store.run(run).execution_id).project
+        if not in_scope(of, session.projects):
+            raise AgentevalError("this run is of another project", where=of)
 
     def _show_nothing(self) -> None:
         """Say that no run is open."""

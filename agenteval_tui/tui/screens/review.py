@@ -57,6 +57,7 @@ class ReviewScreen(FrameScreen):
     """The transcript beside what the criterion looked at. A verdict is written at once, then the next one comes."""
 
     SCOPE = "review"
+    BY_PROJECT = True
     CSS_PATH = "review.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
 
@@ -98,16 +99,21 @@ class ReviewScreen(FrameScreen):
 
     def reload(self) -> None:
         """Look what waits; what was done is done."""
-        store, wanted = self.agenteval.session.store, self._wanted
+        session = self.agenteval.session
+        store, wanted = session.store, self._wanted
 
         def work() -> list[Item]:
             from agenteval_tui.analysis.review import queue
 
-            return queue(store, wanted)
+            return queue(store, replace(wanted, projects=session.projects))
 
         self.ask(work, self._arrived, group="queue", failed=self._failed)
 
     def action_reload(self) -> None:
+        self.reload()
+
+    def projects_changed(self) -> None:
+        self._items, self._opened, self._place, self._done = None, None, 0, []
         self.reload()
 
     def new_runs(self) -> None:

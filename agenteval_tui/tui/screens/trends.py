@@ -20,7 +20,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.paragraphs import error_lines
+from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here
 from agenteval_tui.tui.presenters.plot import bin_at
 from agenteval_tui.tui.presenters.trend_lines import SHOWN, Shown, first_drawn, legend, plot_lines, readout
 from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, Beside, View, head_line, rows_of, view_bar
@@ -48,6 +48,7 @@ class TrendsScreen(FrameScreen):
     """The drawing has a cursor on its axis of time, the list below another one."""
 
     SCOPE = "trends"
+    BY_PROJECT = True
     CSS_PATH = "trends.tcss"
     BINDINGS: ClassVar[list[BindingType]] = list(bindings("trends"))
 
@@ -62,6 +63,7 @@ class TrendsScreen(FrameScreen):
         self._beside: Beside | None = None
         self._today = False  # graded with today's criteria, instead of as it was stored
         self._regraded: Regrading | None = None
+        self._elsewhere = 0  # executions of other projects, where this one has none
         self._cursor = -1  # -1: none chosen yet, the newest
         self._row_key = ""
         self._chosen = 0  # the group whose curve lies on top
@@ -116,7 +118,8 @@ class TrendsScreen(FrameScreen):
     def reload(self) -> None:
         """Read everything again; the cursor stays at its time."""
         window, by, group, text, below = self._window, self._by, self._group, self._filter, self._below
-        store, shown, again = self.agenteval.session.store, self._shown, self._today
+        session, shown, again = self.agenteval.session, self._shown, self._today
+        store = session.store
         now = now_ms()
 
         def read() -> tuple[Wanted, Trend]:
@@ -124,7 +127,7 @@ class TrendsScreen(FrameScreen):
             from agenteval_tui.analysis.trends import Wanted, trend
 
             span = window_ms(window)
-            wanted = Wanted(None if span is None else now - span, now + 1, by, group)
+            wanted = Wanted(None if span is None else now - span, now + 1, by, group, projects=session.projects)
             wanted = filtered(store, wanted, text)
             # What is drawn first; all the other measures come with what stands below.
             measures = () if shown == "rate" else (shown,)
@@ -133,6 +136,7 @@ class TrendsScreen(FrameScreen):
                 # A new history: as days it would be one dot on an empty plain.
                 wanted = replace(wanted, by="execution")
                 found = trend(store, wanted, measures)
+            self._elsewhere = 0 if found.series else session.elsewhere()
             return wanted, found
 
         def then(found: tuple[Wanted, Trend]) -> None:
@@ -175,6 +179,9 @@ class TrendsScreen(FrameScreen):
         """All of it with today's criteria, or as it was stored."""
         self._today = not self._today
         self._regraded = None
+        self._changed()
+
+    def projects_changed(self) -> None:
         self._changed()
 
     def _show_failure(self, error: AgentevalError) -> None:
@@ -248,6 +255,8 @@ class TrendsScreen(FrameScreen):
         return [view_bar(self._view, self._beside, self._trend, width), head_line(self._view, self._beside, width - 1)]
 
     def _empty(self) -> list[Line]:
+        if self._elsewhere:
+            return nothing_here(self._elsewhere, "H")
         if self._filter:
             return [
                 (),
