@@ -31,7 +31,7 @@ def command(invocation: Invocation, headless: bool) -> int:
     samples = _samples()
     if invocation.db is None:
         invocation.db = places.demo_history()
-    invocation.err.line((f"The demo has its own suites ({samples}) and its own history ({invocation.db}).", "dim"))
+    invocation.out.line((f"The demo has its own suites ({samples}) and its own history ({invocation.db}).", "dim"))
     if on_a_terminal() and not headless:
         return invocation.launch_app(AppStart(paths=(samples,), db=invocation.db))
     from agenteval_tui.cli.exits import INTERRUPTED
