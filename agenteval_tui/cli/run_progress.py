@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.explained import print_failures
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, dollars, duration
-from agenteval_tui.runs.events import AttemptFailed, Event, Throttled
+from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, Throttled
 from agenteval_tui.runs.view import ExecutionView, RunView
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
@@ -98,6 +98,8 @@ class RunProgress:
             self._retry(event)
         elif isinstance(event, Throttled):
             self._throttle(event)
+        elif isinstance(event, HistoryAwaited):
+            self._line(("  … ", "warn"), one_line(event.message, 300))
         while self._next < len(self._tests) and self._ended(self._tests[self._next]):
             self._print(self._tests[self._next])
             self._next += 1

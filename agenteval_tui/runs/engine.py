@@ -18,6 +18,7 @@ from agenteval_tui.runs.events import (
     Command,
     Ended,
     Graded,
+    HistoryAwaited,
     Planned,
     UsageCounted,
 )
@@ -111,6 +112,11 @@ class Engine(Settling):
             case _:
                 return
         self._tell_progress()
+
+    def history_awaited(self, message: str) -> None:
+        """Tell the watchers that the history is waited for."""
+        if self._begun:
+            self._tell(HistoryAwaited, message)
 
     # The beginning
 

@@ -88,6 +88,14 @@ class Throttled(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryAwaited(Event):
+    """Ended runs wait for the history, which another program keeps locked. `message` says which file."""
+
+    type: ClassVar[str] = "history_awaited"
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunStarted(Event):
     """A run left the queue. `attempt` counts from 1."""
 
@@ -314,6 +322,7 @@ EVENTS: dict[str, type[Event]] = {
         ToolFinished,
         TurnStarted,
         Throttled,
+        HistoryAwaited,
         UsageCounted,
         AttemptFailed,
         AgentFinished,

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agenteval_tui.history.waiting import told
 from agenteval_tui.runs import live as living
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Ended, Event
@@ -61,6 +62,16 @@ class Host:
         """
         path = self._place()
         self.engine.prepare()
+        loop = asyncio.get_running_loop()
+
+        def awaited(said: str) -> None:  # in the thread that waits
+            with suppress(RuntimeError):  # the loop has just ended
+                loop.call_soon_threadsafe(self.engine.history_awaited, said)
+
+        with told(awaited):
+            return await self._run(path, on_live)
+
+    async def _run(self, path: Path | None, on_live: Callable[[Live], None] | None) -> Ended:
         running = asyncio.create_task(self.engine.run())
         first = asyncio.create_task(self._planned.wait())
         try:

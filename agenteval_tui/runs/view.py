@@ -16,6 +16,7 @@ from agenteval_tui.runs.events import (
     Ended,
     Event,
     Graded,
+    HistoryAwaited,
     Planned,
     Progress,
     ReasoningStreamed,
@@ -149,6 +150,8 @@ class ExecutionView:
         self.progress: Progress | None = None
         self.ended: Ended | None = None
         self._lost = False
+        self.awaits = ""
+        """What is said while ended runs wait for the history, which another program keeps locked; else ""."""
 
     # What a screen asks for
 
@@ -296,6 +299,9 @@ class ExecutionView:
             text = event.text
             self._add_part(run, StreamPart("user", text[-TEXT_TAIL:], key=event.turn, cut=len(text) > TEXT_TAIL))
 
+    def _history_awaited(self, event: HistoryAwaited) -> None:
+        self.awaits = event.message
+
     def _throttled(self, event: Throttled) -> None:
         if event.limit < event.wanted:
             self.throttled[event.agent] = event
@@ -355,12 +361,14 @@ class ExecutionView:
         run.failed = event.failed
         run.duration_ms = event.duration_ms
         run.retry_in_s = None
+        self.awaits = ""  # its end is on the disk
         self._settled(event.run)
 
     def _progress(self, event: Progress) -> None:
         self.progress = event
 
     def _ended(self, event: Ended) -> None:
+        self.awaits = ""
         self.ended = event
 
     def _flying(self, run_id: str) -> RunView | None:
@@ -410,6 +418,7 @@ _APPLY: dict[type[Event], Callable[[ExecutionView, Any], None]] = {
     ToolFinished: ExecutionView._tool_finished,
     TurnStarted: ExecutionView._turn_started,
     Throttled: ExecutionView._throttled,
+    HistoryAwaited: ExecutionView._history_awaited,
     UsageCounted: ExecutionView._usage,
     AttemptFailed: ExecutionView._attempt_failed,
     AgentFinished: ExecutionView._agent_finished,

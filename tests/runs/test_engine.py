@@ -189,7 +189,7 @@ async def test_nobody_waits_longer_than_the_run_may_take(execution: Execute, scr
     await one.run()
     row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]
     assert (row.status, row.attempts) == ("error", 1)
-    assert row.error_message == "503 from the server; it asks to wait 3600 s, longer than the run may take"
+    assert row.error_message == "503 from the server; it asks to wait 3600 s (60 min), longer than the run may take"
 
 
 async def test_an_agents_failure_keeps_what_there_is_and_is_not_graded(execution: Execute, scripts: Any) -> None:

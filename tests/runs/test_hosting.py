@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agenteval_tui.agents.interface import AgentEvent, AgentRequest, Done, TextDelta
+from agenteval_tui.history import connect
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import attach, find, live_executions
-from agenteval_tui.runs.events import Command, Ended, Event
+from agenteval_tui.runs.events import AgentFinished, Command, Ended, Event, HistoryAwaited
 from agenteval_tui.runs.hosting import Host
 from agenteval_tui.runs.live import Live
 from agenteval_tui.runs.plan import Plan, PlanOptions, make_plan
@@ -133,3 +136,29 @@ async def test_a_host_that_is_cancelled_ends_its_execution(plan: Plan, store: St
             await running
     assert store.execution("last").status == "cancelled"
     assert live_executions() == []
+
+
+async def test_watchers_are_told_that_the_history_is_waited_for(
+    plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program takes the lock before a run's end is stored, and lets go when the watchers were told."""
+    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.05)
+    told: list[str] = []
+    view = ExecutionView()
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+
+        def take(event: Event) -> None:
+            view.apply(event)
+            if isinstance(event, AgentFinished) and not told and not other.in_transaction:
+                other.execute("BEGIN IMMEDIATE")
+            if isinstance(event, HistoryAwaited):
+                assert view.awaits == event.message
+                told.append(event.message)
+                other.execute("ROLLBACK")
+
+        async with asyncio.timeout(30):
+            ended = await Host(plan, store, take, env={}).run()
+    assert ended.status == "finished"
+    assert told == [f"waiting for the history file, which another program keeps locked: {store.path}"]
+    assert view.awaits == ""
+    assert store.execution("last").passed == 2

@@ -95,6 +95,8 @@ def facts(
     that it still waits), how it ended. `lost`: its process died without saying so."""
     lines = [_spent(view, agents, expected, width)]
     lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
+    if view.awaits and not lost:
+        lines.append(fit(((" ", ""), mark("error"), (f" {one_line(view.awaits, 300)}", "error")), width))
     ended = view.ended
     if lost:
         said = f"its process died; {view.done:,} of {view.total:,} runs have ended and are saved"
