@@ -197,12 +197,14 @@ def pack_results(results: Iterable[CriterionResult]) -> bytes:
                 r.message,
                 r.source,
                 r.code,
-                dict(r.fields),
+                r.fields,
                 *((True,) if r.derived else ()),
             ),
             [
                 (
-                    (m.name, m.type, m.outcome, m.score, m.weight, m.neutral, m.message, m.code, dict(m.fields)),
+                    (m.name, m.type, m.outcome, m.score, m.weight, m.neutral, m.message, m.code, m.fields)
+                    if m.message or m.code or m.fields
+                    else (m.name, m.type, m.outcome, m.score, m.weight, m.neutral),
                     [_evidence(e) for e in m.evidence],
                 )
                 for m in r.metrics
@@ -235,7 +237,7 @@ def unpack_results(data: bytes) -> tuple[CriterionResult, ...]:
 def _evidence(e: Evidence) -> tuple[Any, ...]:
     spans = _spans(e.spans) if e.spans else ()
     near = _spans(e.near) if e.near else ()
-    return e.condition, e.passed, e.message, e.expected, e.found, spans, near, e.group, e.code, dict(e.fields)
+    return e.condition, e.passed, e.message, e.expected, e.found, spans, near, e.group, e.code, e.fields
 
 
 def _spans(spans: Iterable[Span]) -> list[tuple[Any, ...]]:
@@ -266,7 +268,8 @@ def _result(head: list[Any], rest: list[Any], metrics: list[list[Any]]) -> Crite
 
 
 def _metric(head: list[Any], evidence: list[list[Any]]) -> MetricResult:
-    name, kind, outcome, score, weight, neutral, message, code, fields = head
+    name, kind, outcome, score, weight, neutral, *said = head
+    message, code, fields = said or ("", "", None)
     lines = tuple([_read_evidence(*parts) for parts in evidence])
     return MetricResult(name, kind, Outcome(outcome), score, weight, neutral, lines, message, code, fields or {})
 

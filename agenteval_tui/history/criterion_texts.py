@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agenteval_tui.history.blobs import clean, json_text
@@ -17,14 +17,18 @@ from agenteval_tui.text.identity import criterion_names
 
 
 def note(
-    connection: sqlite3.Connection, tests: Iterable[tuple[int, tuple[str, ...], tuple[Mapping[str, Any], ...]]]
+    connection: sqlite3.Connection, tests: Sequence[tuple[int, tuple[str, ...], tuple[Mapping[str, Any], ...]]]
 ) -> None:
     """Keep the criteria of tests (row number, hashes, specs) as they are written now. Their versions are stored."""
     texts: dict[tuple[int, str, str], str] = {}
+    written: dict[tuple[int, ...], list[tuple[str, str]]] = {}  # tests with equal criteria share the objects
     for test, hashes, specs in tests:
-        names = criterion_names(str(spec.get("name", "")) for spec in specs)
-        for digest, name, spec in zip(hashes, names, specs, strict=False):
-            texts[test, clean(name), digest] = json_text(dict(spec))
+        which = tuple(map(id, specs))
+        if which not in written:
+            names = criterion_names(str(spec.get("name", "")) for spec in specs)
+            written[which] = [(clean(name), json_text(dict(spec))) for name, spec in zip(names, specs, strict=True)]
+        for digest, (name, text) in zip(hashes, written[which], strict=False):
+            texts[test, name, digest] = text
     ids = dict(
         look_up(connection, "SELECT hash, id FROM criteria WHERE hash IN {keys}", list({key[2] for key in texts}))
     )
