@@ -1,29 +1,36 @@
 """What the tests notice: breaks the code in one place at a time and runs the tests that go through that place.
 
-    nice -n 15 .venv/bin/python benchmarks/mutants.py --mutants 160 --seed 1     # half an hour
+    nice -n 15 .venv/bin/python benchmarks/mutants.py --mutants 160 --seed 1     # a quarter of an hour
     nice -n 15 .venv/bin/python benchmarks/mutants.py --commit 23bd94c           # another commit's code and tests
     nice -n 15 .venv/bin/python benchmarks/mutants.py --only agenteval_tui/runs/outbox.py
 
-It works in a throw-away worktree of a commit. First each test runs once while the functions that it calls are noted
-(kept in `--trace-file`). Then for each mutant of a seeded sample, as many of each package, the tests that call the
-changed function run, the fastest first, up to the first failure. A line a mutant: killed or SURVIVED, and the change.
+It works in a throw-away worktree of a commit, in one session of pytest. First each test runs once while the functions
+that it calls are noted (kept in `--trace-file`). Then for each mutant of a seeded sample, as many of each package, a
+fork of the session puts the changed function in its place and runs the tests that call it, the fastest first, up to the
+first failure. A line a mutant: killed or SURVIVED, and the change. What programs of tests do in processes of their own
+is not looked at, and nothing outside of functions is changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
+import gc
 import json
 import os
 import random
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -31,7 +38,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("grading", "history", "runs", "analysis")
 MOST_S = 25.0  # recorded seconds of the tests that run for one mutant
-LIMIT_S = 150  # then it hangs, and counts as killed
+LIMIT_S = 60.0  # then it hangs, and counts as killed
+SURVIVED, KILLED, UNCHANGED = 0, 1, 4
 Mutant = tuple[int, str, str, str]
 """First line of the function, what was there (with its line), what is there now, the module's new source."""
 _PAIRS = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot), (ast.In, ast.NotIn))
@@ -39,37 +47,6 @@ _OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {a: b for pair in _PAIRS for a,
 _NAMES = {"max": "min", "min": "max", "any": "all", "all": "any"}
 _REMOVED = (ast.AugAssign, ast.Raise, ast.Continue, ast.Break)
 _SKIPPED = {"annotation", "returns", "decorator_list", "frozen", "slots", "strict"}  # no other behaviour
-
-
-class Reached:
-    """A pytest plugin: which functions (file:line) each test that passes goes through, and its seconds."""
-
-    def __init__(self) -> None:
-        self.tests: dict[str, tuple[float, list[str]]] = {}
-        self._passed = False
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Look at each call while the test and its fixtures run."""
-        seen: set[Any] = set()
-        began, self._passed, here = time.monotonic(), False, f"{Path.cwd()}/"
-
-        def look(frame: Any, event: str, argument: Any) -> None:
-            seen.add(frame.f_code)
-
-        threading.settrace(look)
-        sys.settrace(look)
-        yield
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
-        places = {f"{one.co_filename.removeprefix(here)}:{one.co_firstlineno}" for one in seen}
-        if self._passed:
-            self.tests[item.nodeid] = time.monotonic() - began, [one for one in places if one.startswith("agenteval")]
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Only what passes can tell."""
-        if report.when == "call":
-            self._passed = report.passed
 
 
 def mutants(source: str) -> Iterator[Mutant]:
@@ -148,42 +125,113 @@ def tests_of(tests: dict[str, Any], file: str, function: int, most_s: float) -> 
     return names
 
 
-def survives(tree: Path, file: str, source: str, names: list[str], at: int, env: dict[str, str]) -> bool:
-    """Whether these tests pass with this source. `at`: another second for each, or old byte code is taken for it."""
-    path = tree / file
-    before = path.read_text("utf-8")
-    command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *names]
-    try:
-        path.write_text(source, "utf-8")
-        os.utime(path, (at, at))
-        done = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=LIMIT_S, check=False)
-        return not names or done.returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        path.write_text(before, "utf-8")
-        os.utime(path, (at + 5, at + 5))
+class Session:
+    """A plugin of pytest that runs the mutants in place of the tests."""
+
+    def __init__(self, given: argparse.Namespace, trace: Path) -> None:
+        self._given, self._trace, self._tree = given, trace, Path.cwd()
+        self._failed = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Of the test that runs."""
+        self._failed = self._failed or report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Trace once, then a mutant after the other."""
+        items = {one.nodeid: one for one in session.items}
+        if not self._trace.exists():
+            in_fork(lambda: self._reached(session.items), 3_600)
+        tests = {name: one for name, one in json.loads(self._trace.read_text("utf-8")).items() if name in items}
+        ended: dict[str, list[bool]] = defaultdict(list)
+        given = self._given
+        for file, (function, was, now, source) in sample(self._tree, given.mutants, given.seed, given.only):
+            chosen = [items[name] for name in tests_of(tests, file, function, given.seconds)]
+            code = in_fork(lambda file=file, source=source, chosen=chosen: self._try(file, source, chosen), LIMIT_S)  # type: ignore[misc]
+            if code != UNCHANGED:
+                ended[file.split("/")[1]].append(code != SURVIVED)
+                said = "SURVIVED" if code == SURVIVED else "killed  "
+                print(f"{said} {len(chosen):4} tests  {file}:{was}  ->  {now}", file=sys.stderr, flush=True)
+        for package, all_of in {**ended, "all": [one for listed in ended.values() for one in listed]}.items():
+            killed = f"{sum(all_of)} of {len(all_of)} killed ({sum(all_of) / max(len(all_of), 1):.0%})"
+            print(f"{package}: {killed}", file=sys.stderr)
+        return True
+
+    def _run(self, items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, bool]]:
+        """Each test, and whether it passed. In a fork: files of its own, for folders are counted in each process."""
+        with tempfile.TemporaryDirectory() as folder:
+            if items:
+                items[0].config._tmp_path_factory._basetemp = Path(folder)  # type: ignore[attr-defined]
+            for one, following in zip(items, [*items[1:], None], strict=True):
+                self._failed = False
+                one.config.hook.pytest_runtest_protocol(item=one, nextitem=following)
+                yield one, not self._failed
+
+    def _reached(self, items: list[pytest.Item]) -> int:
+        """Write down which functions (file:line) each test that passes goes through, and its seconds."""
+        seen: set[CodeType] = set()
+        found: dict[str, tuple[float, list[str]]] = {}
+
+        def look(frame: Any, event: str, argument: Any) -> None:
+            seen.add(frame.f_code)
+
+        threading.settrace(look)
+        sys.settrace(look)
+        began = time.monotonic()
+        for item, passed in self._run(items):
+            places = {f"{one.co_filename.removeprefix(f'{self._tree}/')}:{one.co_firstlineno}" for one in seen}
+            if passed:
+                found[item.nodeid] = time.monotonic() - began, [one for one in places if one.startswith("agenteval")]
+            seen.clear()
+            sys.settrace(look)  # a test may have ended it
+            began = time.monotonic()
+        sys.settrace(None)
+        self._trace.write_text(json.dumps(found), "utf-8")
+        return SURVIVED
+
+    def _try(self, file: str, source: str, items: list[pytest.Item]) -> int:
+        """Put the new code into the functions that there are, and run these tests up to the first that fails."""
+        path = str(self._tree / file)
+        made = {(one.co_qualname, one.co_firstlineno): one for one in _codes(compile(source, path, "exec"))}
+        changed = False
+        gc.unfreeze()  # frozen objects are not listed
+        for one in [one for one in gc.get_objects() if type(one) is FunctionType and one.__code__.co_filename == path]:
+            new = made.get((one.__code__.co_qualname, one.__code__.co_firstlineno), one.__code__)
+            if new != one.__code__:
+                one.__code__, changed = new, True
+        if not changed:
+            return UNCHANGED
+        return SURVIVED if all(passed for _, passed in self._run(items)) else KILLED
 
 
-def run(given: argparse.Namespace, tree: Path) -> None:
-    """All of it in this tree."""
-    env, trace = {**os.environ, "PYTHONPATH": str(tree)}, given.trace_file or tree.parent / "trace.json"
-    if not trace.exists():
-        command = [sys.executable, "-P", __file__, "--trace", str(trace)]
-        subprocess.run(command, cwd=tree, env=env, stdout=subprocess.DEVNULL, check=True)
-    tests = json.loads(trace.read_text("utf-8"))
-    ended: dict[str, list[bool]] = defaultdict(list)
-    for at, (file, (function, was, now, source)) in enumerate(sample(tree, given.mutants, given.seed, given.only), 1):
-        names = tests_of(tests, file, function, given.seconds)
-        killed = not survives(tree, file, source, names, at * 10, env)
-        ended[file.split("/")[1]].append(killed)
-        print(f"{'killed  ' if killed else 'SURVIVED'} {len(names):4} tests  {file}:{was}  ->  {now}", flush=True)
-    for package, all_of in {**ended, "all": [one for listed in ended.values() for one in listed]}.items():
-        print(f"{package}: {sum(all_of)} of {len(all_of)} killed ({sum(all_of) / len(all_of):.0%})")
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _codes(one)
+
+
+def in_fork(work: Callable[[], int], limit_s: float) -> int:
+    """What `work` gives in a process of its own; KILLED where it raises or takes too long."""
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        code = KILLED
+        with contextlib.suppress(BaseException):
+            code = work()
+        os._exit(code)
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return KILLED
 
 
 def main() -> None:
-    """Trace once, then a mutant after the other."""
+    """Make the worktree, and start this file anew in it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=160)
     parser.add_argument("--seed", type=int, default=1)
@@ -191,24 +239,27 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="files, from the root of the project")
     parser.add_argument("--trace-file", type=Path, help="kept, and taken where it is there")
     parser.add_argument("--seconds", type=float, default=MOST_S, help="of tests for one mutant")
-    parser.add_argument("--trace", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--tree", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.trace:
-        reached = Reached()
+    if given.tree:
+        session = Session(given, (given.trace_file or Path("..", "trace.json")).resolve())
         folders = [f"tests/{one}" for one in PACKAGES]
-        pytest.main([*folders, "-q", "-m", "not e2e", "-p", "no:cacheprovider"], plugins=[reached])
-        given.trace.write_text(json.dumps(reached.tests), "utf-8")
-        return
+        options = ["-q", "-m", "not e2e", "-p", "no:cacheprovider", "-p", "no:terminalreporter", "--capture=sys"]
+        raise SystemExit(pytest.main([*folders, *options], plugins=[session]))
     git = ["git", "-C", str(ROOT), "worktree"]
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder, "tree")
+    folder = Path(tempfile.mkdtemp())
+    tree = folder / "tree"
+    if given.trace_file:
+        sys.argv += ["--trace-file", str(given.trace_file.resolve())]
+    try:
         subprocess.run([*git, "add", "-q", "--detach", str(tree), given.commit], check=True)
         if (ROOT.parent / "shared").is_dir():
-            Path(folder, "shared").symlink_to(ROOT.parent / "shared")
-        try:
-            run(given, tree)
-        finally:
-            subprocess.run([*git, "remove", "--force", str(tree)], check=False)
+            (folder / "shared").symlink_to(ROOT.parent / "shared")
+        command = [sys.executable, "-P", __file__, *sys.argv[1:], "--tree", str(tree)]
+        subprocess.run(command, cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)}, check=False)
+    finally:
+        subprocess.run([*git, "remove", "--force", str(tree)], check=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

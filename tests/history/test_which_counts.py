@@ -15,7 +15,7 @@ import pytest
 from history_made import SUITE, ended, planned, record
 
 from agenteval_tui.grading.causes import Cause
-from agenteval_tui.history import baselines, foreign, quarantines, taken_back, trends, triage, upkeep
+from agenteval_tui.history import baselines, foreign, quarantines, taken_back, tasks, trends, triage, upkeep
 from agenteval_tui.history.copying import copy_history
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import AddLabel, Label, label_of, sole_criterion
@@ -110,6 +110,25 @@ def test_a_run_that_says_nothing_of_the_test_is_no_baseline(store: Store, status
     fill(store, status, execution="EXECUTION-2")
     with pytest.raises(AgentevalError, match="none of its runs"):
         baselines.set_baseline(store, "EXECUTION-2")
+
+
+def test_of_a_process_that_died_behind_its_last_run_everything_is_there(store: Store) -> None:
+    """What was planned has ended, and nobody could say so. An import that broke off has not: nobody knows its rest."""
+    for execution, left, kind, said in (
+        ("WHOLE", 0, "run", ""),
+        ("PART", 1, "run", r"did not finish \(interrupted\)"),
+        ("IMPORT", 0, "import", r"did not finish \(interrupted\)"),
+    ):
+        store.begin_execution(record(execution, kind=kind), [planned(n, execution) for n in range(2)])
+        for number in range(2 - left):
+            store.run_ended(ended(number, execution)).result()
+        store.write(Doing(lambda c, one=execution: c.execute("UPDATE executions SET owner = '' WHERE uid = ?", (one,))))
+        store.write(Doing(lambda c: c.execute("UPDATE executions SET status = 'running'"))).result()
+        if said:
+            with pytest.raises(AgentevalError, match=said):
+                baselines.set_baseline(store, execution)
+        else:
+            assert len(baselines.set_baseline(store, execution).tests) == 2
 
 
 # What was taken back
@@ -232,6 +251,15 @@ def test_a_task_under_another_ones_hash_does_not_come_in(store: Store, tmp_path:
     assert store.tasks_of("THERE") == {}
 
 
+def test_each_run_has_its_own_task_the_first_too(store: Store) -> None:
+    store.begin_execution(record(), [planned(n, task={"of": n}) for n in range(3)]).result()
+    runs = [f"EXECUTION-1-RUN-0000{n}" for n in range(3)]
+    assert [store.read(lambda c, run=run: tasks.task_of(c, run)) for run in runs] == [{"of": n} for n in range(3)]
+    for number in (-1, 3):
+        store.write(Doing(lambda c, number=number: c.execute("UPDATE runs SET task_number = ?", (number,)))).result()
+        assert store.read(lambda c: tasks.task_of(c, runs[0])) is None
+
+
 @pytest.mark.parametrize(("depth", "fits"), [(foreign.DEEPEST, True), (foreign.DEEPEST + 1, False)])
 def test_values_are_so_deep_and_no_deeper(depth: int, fits: bool) -> None:
     text = "[" * depth + "]" * depth
@@ -335,6 +363,15 @@ def test_two_suites_of_one_name_are_two(store: Store) -> None:
     first, second = (counts(store, 0, 9_000, tests=(one.row,)) for one in known)
     assert (first, second) == ([1, 0, 0, 0], [0, 1, 0, 0])
     assert counts(store, 0, 9_000, but=(known[0].row,)) == [0, 1, 0, 0]
+
+
+def test_a_setting_was_seen_when_its_last_run_began(store: Store) -> None:
+    began(store, 3_000, 5_000, 4_000)
+    fill(store, "passed", execution="UNDATED", started_ms=0)
+    store.write(Doing(lambda c: c.execute("UPDATE runs SET started_ms = NULL WHERE started_ms = 0"))).result()
+    assert list(store.read(lambda c: trends.settings_seen(c, Picked(0, 9_000))).values()) == [5_000]
+    assert list(store.read(lambda c: trends.settings_seen(c, Picked(0, 4_500))).values()) == [4_000]
+    assert list(store.read(lambda c: trends.settings_seen(c, Picked(0, 2_000))).values()) == [1_000]
 
 
 # Pruning

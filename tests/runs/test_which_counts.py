@@ -23,6 +23,7 @@ from agenteval_tui.runs.events import (
     RunRef,
     RunStarted,
     TextStreamed,
+    ToolStarted,
 )
 from agenteval_tui.runs.flight import MAX_BACK_OFF_S, Flight, Retries
 from agenteval_tui.runs.outbox import MOST_CHARACTERS, MOST_EVENTS, Outbox
@@ -276,6 +277,31 @@ def test_text_behind_another_event_of_its_run_is_not_put_before_it() -> None:
     ):  # fmt: skip
         box.add(event)
     assert texts(box.take()) == ["a", "xy", "RunStarted", "bc"]
+
+
+def test_text_behind_a_tool_of_its_run_is_not_put_before_it() -> None:
+    _, box = outbox("r1", "r2")
+    box.take()
+    for event in (
+        TextStreamed(3, "r1", "a"), TextStreamed(4, "r2", "x"), ToolStarted(5, "r1", 0, "get"),
+        TextStreamed(6, "r1", "b"), TextStreamed(7, "r2", "y"),
+    ):  # fmt: skip
+        box.add(event)
+    assert texts(box.take()) == ["a", "xy", "ToolStarted", "b"]
+
+
+def test_who_watched_one_run_and_then_all_begins_with_a_snapshot() -> None:
+    view, box = outbox("r1", "r2")
+    box.take()
+    box.watch("r1", view.shown("r1"))
+    box.add(TextStreamed(3, "r1", "one"))
+    box.watch("", None)
+    assert texts(box.take()) == ["Snapshot"]
+    box.add(TextStreamed(4, "r2", "two"))
+    assert texts(box.take()) == ["two"]
+    assert not box
+    box.watch("unknown", None)  # nothing is known of it yet
+    assert box.take() == []
 
 
 def test_text_that_a_snapshot_tells_is_not_kept_and_what_follows_is() -> None:
