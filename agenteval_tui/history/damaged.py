@@ -41,6 +41,8 @@ _NOT_OURS = ("sqlite_", "search")
 """How the names of tables begin that are made anew."""
 _REWRITTEN = 3
 """The migration that wrote all rows of `run_replies` anew: none is left with two numbers, as rows of indexes have."""
+_LATER = 1_000
+"""Versions that newer programs may have written; what is higher is damage."""
 _ENTRY = 5  # values of a row in the list of tables
 _OUTLINED = ("plans", "tasks", "transcripts", "evidence", "judge_replies")
 """Tables whose rows are of no use when a part of them is lost: they are known by a hash of all of it, or unreadable."""
@@ -133,6 +135,8 @@ class Damaged:
 
     def copy(self, target: sqlite3.Connection) -> Found:
         """All rows into a file of the same version, within the caller's transaction."""
+        if self._of_another_program():
+            return self.found
         self._writers = {name: _Writer(target, table) for name, table in self._tables.items()}
         for table in self._tables.values():
             self._walk(table)
@@ -175,22 +179,37 @@ class Damaged:
         return found
 
     def _version(self) -> int:
+        """The version that the head says, unless it is destroyed, or the tables that are there are those of a newer."""
         head = self._pages.header
-        version = int.from_bytes(head[60:64], "big") if head else 0
-        if version > 0:
-            return min(version, schema.newest())
+        told = int.from_bytes(head[60:64], "big") if head else 0
         there = {name: set(_columns_of(entry)) for (kind, name), entry in self._entries.items() if kind == "table"}
+        known = 0
         for number in range(schema.newest(), 0, -1):
-            tables = _tables(number).values()
-            if all({column.name for column in one.columns} <= there.get(one.name, set()) for one in tables):
-                return number
-        return schema.newest()
+            if all(columns <= there.get(name, set()) for name, columns in _columns_in(number).items()):
+                known = number
+                break
+        if not 0 < told <= schema.newest():
+            return known or schema.newest()
+        # (Some migrations changed no table.)
+        return known if known > told and _columns_in(known) != _columns_in(told) else told
+
+    def _of_another_program(self) -> bool:
+        """Whether the file lists tables, and none of ours."""
+        head = self._pages.header
+        if not head or int.from_bytes(head[68:72], "big") == schema.APPLICATION_ID:
+            return False
+        listed = {name for kind, name in self._entries if kind == "table"}
+        return bool(listed) and not listed.intersection(self._tables)
 
     def _as_stored(self, table: _Table) -> _Table:
         """The table with the columns that the file has, in their order there."""
         entry = self._entries.get(("table", table.name))
         names = _columns_of(entry) if entry is not None else {}
-        if not names:
+        known = {column.name: column.kind for column in _tables(schema.newest())[table.name].columns}
+        head = self._pages.header
+        newer = bool(head) and schema.newest() < int.from_bytes(head[60:64], "big") < _LATER
+        # A statement may be damaged too.
+        if not names or not all(known.get(name, kind if newer else "") == kind for name, (kind, *_) in names.items()):
             return table
         stored = _table_of(names, table.name, table.least)
         return stored if (stored.alias is None) == (table.alias is None) else table
@@ -454,7 +473,7 @@ _CONTENT: dict[str, Callable[[Mapping[str, Any]], bool]] = {
 """Whether the bytes of a row are what they should be."""
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=64)
 def _tables(version: int) -> dict[str, _Table]:
     """Our tables as this version has them."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
@@ -466,6 +485,11 @@ def _tables(version: int) -> dict[str, _Table]:
             if number == _REWRITTEN:
                 least["run_replies"] = len(_raw(made, "run_replies"))
         return {name: _table_of(_raw(made, name), name, least[name]) for name in _names(made)}
+
+
+@lru_cache(maxsize=64)
+def _columns_in(version: int) -> dict[str, set[str]]:
+    return {name: {column.name for column in table.columns} for name, table in _tables(version).items()}
 
 
 def _names(connection: sqlite3.Connection) -> list[str]:
@@ -483,12 +507,17 @@ def _raw(connection: sqlite3.Connection, table: str) -> dict[str, tuple[str, boo
 
 def _columns_of(entry: _Entry) -> dict[str, tuple[str, bool, str | None, int]]:
     """The columns that the file's own statement makes; nothing where it is not one that makes this table."""
-    if not re.match(rf'CREATE TABLE "?{re.escape(entry.name)}"?\s*\(', entry.sql) or not entry.name.isidentifier():
+    return _columns_made(entry.name, entry.sql)
+
+
+@lru_cache(maxsize=64)
+def _columns_made(name: str, statement: str) -> dict[str, tuple[str, bool, str | None, int]]:
+    if not name.isidentifier() or not re.match(rf'CREATE TABLE "?{name}"?\s*\(', statement):
         return {}
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
         try:
-            made.execute(entry.sql)
-            return _raw(made, entry.name)
+            made.execute(statement)
+            return _raw(made, name)
         except sqlite3.Error:
             return {}
 

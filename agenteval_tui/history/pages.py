@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -261,7 +261,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value << 8 | data[at + 8], at + 9
 
 
-_INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+_LENGTHS = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0)
+"""Bytes of a value, by its kind; of texts and blobs the kind says it."""
 
 
 def _record(key: int | None, payload: bytes, length: int) -> Row:
@@ -269,15 +270,19 @@ def _record(key: int | None, payload: bytes, length: int) -> Row:
     end, at = _varint(payload, 0)
     if end > len(payload):
         raise ValueError("the row does not say what is in it")
-    kinds = []
-    while at < end:
-        kind, at = _varint(payload, at)
-        if kind in (10, 11):
-            raise ValueError("a kind of value that files do not have")
-        kinds.append(kind)
-    if at != end:
-        raise ValueError("the row's head has another length than it says")
-    sizes = [(kind - 12) // 2 if kind >= 12 else 8 if kind == 7 else _INTEGERS.get(kind, 0) for kind in kinds]
+    head = payload[at:end]
+    kinds: Sequence[int] = head
+    if head and max(head) >= 0x80:  # a kind that takes more than a byte: a text or blob of some length
+        kinds = many = []
+        while at < end:
+            kind, at = _varint(payload, at)
+            many.append(kind)
+        if at != end:
+            raise ValueError("the row's head has another length than it says")
+    if 10 in kinds or 11 in kinds:
+        raise ValueError("a kind of value that files do not have")
+    sizes = [_LENGTHS[kind] if kind < 12 else (kind - 12) // 2 for kind in kinds]
+    at = end
     if end + sum(sizes) != length:
         raise ValueError("the row's values have another length than it says")
     values: list[Value | Cut] = []

@@ -22,6 +22,7 @@ from history_made import ended, planned, record
 from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.connect import connect_writer
 from agenteval_tui.history.damaged import Damaged
+from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.pages import Pages
 from agenteval_tui.history.recounting import recount
 from agenteval_tui.history.removal import remove_runs
@@ -332,14 +333,14 @@ def test_what_is_in_the_log_counts(history: History, path: Path) -> None:
     # What was not committed does not count, nor does what an older log left behind.
     for end in (log[:0], bytes(SIZE + 24), log[32 : 32 + 3 * (SIZE + 24)], b"x" * 100):
         assert salvaged(path, data, log + end)[1] == before
-    for number in range(1, len(data) // SIZE + 1, 7):
+    for number in range(1, len(data) // SIZE + 1, 13):
         broken = data[: (number - 1) * SIZE] + b"\xff" * SIZE + data[number * SIZE :]
         _, found = salvaged(path, broken, log)
         lost = {row[1] for row in before["runs"]} - {row[1] for row in found["runs"]}
         assert not any(one.startswith("IN-THE-LOG") for one in lost)
         assert len(lost) <= cells.get(number, 0)
     # A destroyed place in the log: no more than what was on that page is lost, and nothing is made up.
-    for place in range(0, len(log), 11 * (SIZE + 24) + 5):
+    for place in range(0, len(log), 37 * (SIZE + 24) + 5):
         broken = log[:place] + b"\xff" * 200 + log[place + 200 :]
         _, found = salvaged(path, data, broken)
         there = {row[1] for row in found["runs"]}
@@ -391,7 +392,8 @@ def test_an_old_version(path: Path) -> None:
     path.write_bytes(data)
     with closing(sqlite3.connect(path)) as connection:
         listed = {row[0]: row for row in connection.execute("SELECT pageno, name, pagetype, ncell FROM dbstat")}
-    for number in range(1, len(data) // size + 1):
+    leading = [one[0] for one in listed.values() if one[1] in ("runs", "sqlite_schema")]
+    for number in range(1, len(data) // size + 1) if all_kinds() else sorted({1, *leading[::2], *list(listed)[::9]}):
         _, found = salvaged(path, data[: (number - 1) * size] + bytes(size) + data[number * size :])
         lost = {row[1] for row in whole["runs"]} - {row[1] for row in found["runs"]}
         here = listed.get(number, (0, "", "", 0))
@@ -457,3 +459,42 @@ def test_a_history_in_use_is_saved_as_it_is_at_one_moment(path: Path, tmp_path: 
                 assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 1
             assert source.version > 1
     assert check(path).damage == ()
+
+
+@pytest.mark.parametrize("version", [1, 5, 11, 2**31])
+def test_a_version_that_is_not_that_of_the_tables(history: History, path: Path, version: int) -> None:
+    data = history.data[:60] + version.to_bytes(4, "big") + history.data[64:]
+    assert salvaged(path, data)[1] == history.rows
+
+
+def test_another_programs_database(history: History, path: Path) -> None:
+    # Its tables may look like ours.
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE projects (id INTEGER PRIMARY KEY, key TEXT NOT NULL, name TEXT NOT NULL)")
+        connection.executemany("INSERT INTO projects (key, name) VALUES (?, ?)", [("a", "b")] * 500)
+    with pytest.raises(HistoryError, match="nothing of a history"):
+        salvage(path, path.with_name("new.db"))
+
+
+def test_a_letter_of_the_statement_that_made_a_table(history: History, path: Path) -> None:
+    start = history.data.index(b"CREATE TABLE runs (")
+    for place in range(start, start + 400, 41):
+        changed = bytes([history.data[place] ^ 3])
+        _, found = salvaged(path, history.data[:place] + changed + history.data[place + 1 :])
+        assert found == history.rows, history.data[place - 20 : place + 20]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bytes_that_are_anything(history: History, path: Path, seed: int) -> None:
+    """Whatever is changed, salvage ends, says what it did, and makes nothing up that SQLite would not take."""
+    dice = random.Random(seed)
+    data = bytearray(history.data)
+    leading = [page.number for page in history.pages if "internal" in page.kind or "overflow" in page.kind]
+    for _ in range(60):
+        # Most of all where pages name others: in their heads, and in the numbers at the start of overflow pages.
+        page = dice.choice(leading) if dice.random() < 0.7 else dice.randrange(1, len(data) // SIZE + 1)
+        place = (page - 1) * SIZE + dice.randrange(SIZE if dice.random() < 0.5 else 24)
+        data[place] = dice.randrange(256)
+    saved, found = salvaged(path, bytes(data))
+    assert len(found["runs"]) > len(history.rows["runs"]) // 3
+    assert saved.rows["runs"] == len(found["runs"])
