@@ -29,7 +29,7 @@ from agenteval_tui.agents.programs.options import argv_of, folder_of
 from agenteval_tui.agents.programs.ping import ping
 from agenteval_tui.agents.programs.process import GRACE_S, Program, find_program, start
 from agenteval_tui.agents.programs.request import prompt_of, request_document
-from agenteval_tui.agents.programs.words import how_it_ended, last_words, without_secrets
+from agenteval_tui.agents.programs.words import how_it_ended, last_words, remedy_for, without_secrets
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError
 
@@ -138,7 +138,8 @@ class CommandAgent:
                 return
         if program.returncode != 0:
             said = self._said(f"{name} {how_it_ended(program.returncode)}", program, options)
-            yield Failed(RunError("program", said, "run it by hand with the same input, see docs/agents.md"))
+            mend = remedy_for(program.returncode, "run it by hand with the same input, see docs/agents.md")
+            yield Failed(RunError("program", said, mend))
         elif spoke:
             yield Done()
         else:

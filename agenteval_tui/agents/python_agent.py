@@ -24,7 +24,7 @@ from agenteval_tui.agents.programs.options import folder_of
 from agenteval_tui.agents.programs.ping import ping
 from agenteval_tui.agents.programs.python_host import HostError, PythonHost, RaisedError, start_host
 from agenteval_tui.agents.programs.request import request_document
-from agenteval_tui.agents.programs.words import how_it_ended, last_words, without_secrets
+from agenteval_tui.agents.programs.words import how_it_ended, last_words, remedy_for, without_secrets
 from agenteval_tui.agents.python_options import PythonOptions
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import RunError
@@ -180,7 +180,8 @@ class PythonAgent:
         code = host.program.returncode
         ended = str(error) if code is None else f"{error}, its process {how_it_ended(code)}"
         words = last_words(host.program.stderr, env)
-        return f"{options.callable} {ended}" + (f": {words}" if words else ""), ""
+        mend = remedy_for(code, "look at what ends its process: `os._exit`, a crash of a native library")
+        return f"{options.callable} {ended}" + (f": {words}" if words else ""), mend
 
 
 def _sort(options: PythonOptions) -> tuple[Any, ...]:

@@ -406,3 +406,9 @@ async def test_figures_that_can_not_be_so_are_noted(run_agent: Run, figures: str
     assert (ran.transcript.error, ran.transcript.usage) == (None, usage)
     (note,) = ran.transcript.notes
     assert (note.code, len(note.said) < 300) == ("usage", True)
+
+
+async def test_a_program_that_was_killed_has_a_remedy_of_its_own(run_agent: Run) -> None:
+    error = failure(await run_agent(python("import os; os.kill(os.getpid(), 9)")))
+    assert "memory" in error.mend
+    assert "by hand" in failure(await run_agent(python("raise SystemExit(3)"))).mend

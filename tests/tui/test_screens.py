@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 
 from agenteval_tui import places
+from agenteval_tui.history import connect
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.app import AgentevalApp
@@ -275,3 +278,18 @@ def test_a_name_that_the_system_just_takes_can_be_written(tmp_path: Path) -> Non
     for name in ("x" * 255, "日" * 85):
         write_pieces(tmp_path / name, ["text"])
         assert (tmp_path / name).read_text() == "text"
+
+
+async def test_a_locked_history_is_said_in_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "history.db"
+    Store.open(path).close()
+    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    app = app_on(tmp_path, path)
+    async with app.run_test(size=(140, 30)) as pilot:
+        await settle(pilot)
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            store = app.session.store
+            await asyncio.to_thread(lambda: store.delete_execution("none").exception())
+            other.execute("ROLLBACK")
+        await until(pilot, lambda: any("waiting for the history file" in one.text for one in app.notices.all()))

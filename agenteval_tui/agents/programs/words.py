@@ -38,6 +38,13 @@ def how_it_ended(returncode: int | None) -> str:
     return f"was ended by the signal {name}"
 
 
+def remedy_for(returncode: int | None, usual: str) -> str:
+    """What to do about a program that ended like this; `usual` where nothing more is known."""
+    if returncode == -signal.SIGKILL:
+        return "it was killed, often by the kernel when memory runs out: see the system's log; lower `concurrency`"
+    return usual
+
+
 def storable(text: str) -> str:
     """`text` without halves of surrogate pairs, which JSON may hold and no file can."""
     try:
