@@ -161,6 +161,9 @@ def check_dataset(
     except AgentevalError as error:
         check.read = False
         check.problems.append(_as_problem(path, error))
+    if check.read and not check.rows and not wrong and not said:
+        message = "this dataset has no rows, so that its test runs nothing"
+        check.problems.append(check.problem(1, "no-rows", message, "add rows below the heading", "warning"))
     if said > most:
         message = f"{said - most:,} more problems in this dataset are not shown"
         check.problems.append(check.problem(last, "more", message, "mend those above first"))
