@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,12 +12,13 @@ from agenteval_tui.cli.output import SIGNS, STYLES, Output, duration, moment, pl
 from agenteval_tui.exchange.moments import iso
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.moments import IN_FUTURE, in_future
+from agenteval_tui.text.problems import AgentevalError
 
 _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
 
 
 @click.command("history")
-@click.argument("search", required=False, default="")
+@click.argument("searches", metavar="[SEARCH]...", nargs=-1)
 @click.option("--runs", is_flag=True, help="List runs, not executions.")
 @click.option("--outcome", "outcomes", multiple=True, type=click.Choice(_OUTCOMES), help="Only runs that ended so.")
 @click.option("--test", "test_id", default="", metavar="ID", help="Only runs of this test.")
@@ -29,7 +31,7 @@ _OUTCOMES = ("passed", "failed", "error", "skipped", "needs_review", "cancelled"
 @pass_invocation
 def command(
     invocation: Invocation,
-    search: str,
+    searches: tuple[str, ...],
     runs: bool,
     outcomes: tuple[str, ...],
     test_id: str,
@@ -40,15 +42,31 @@ def command(
 ) -> int:
     """List what was run of this project, newest first; --all lists all projects, and where each is.
 
-    SEARCH finds words in prompts, answers and tool calls.
+    SEARCH finds words in prompts, answers and tool calls, and knows the fields of the app's History screen:
+    outcome:failed, agent:x, test:x, suite:x, tag:x, cause:x, since:7d, before:2026-11-01, kind:import, is:labelled,
+    is:baseline.
 
     With a search or a filter, executions that hold such a run are listed, or with --runs the runs themselves.
     """
+    from agenteval_tui.history.query_text import HistoryQuery
     from agenteval_tui.history.rows import RunFilter
+    from agenteval_tui.text.identity import now_ms
 
-    wanted = RunFilter(
-        text=search, outcomes=outcomes, test_id=test_id, agent=agent, kind=kind or "", projects=invocation.projects
+    search = " ".join(searches)
+    query = HistoryQuery.parse(search)
+    if query.problem:
+        raise AgentevalError(query.problem, where=search, mend="`agenteval history --help` lists the fields")
+    searched = query.filter(now_ms())
+
+    # What is typed and what is given as an option must both hold.
+    both = outcomes
+    if searched.outcomes:
+        both = tuple(one for one in searched.outcomes if not outcomes or one in outcomes) or ("none",)
+    wanted = replace(
+        searched, outcomes=both, test_id=test_id, agent=agent, kind=kind or searched.kind, projects=invocation.projects
     )
+    if kind and searched.kind not in ("", kind):
+        wanted = replace(wanted, outcomes=("none",))
     with invocation.store(to_look=True) as store:
         ids = store.run_ids(wanted) if runs else store.execution_ids(wanted)
         shown = ids[:limit]

@@ -1,13 +1,13 @@
-"""The filter of the History screen, in the language of the Suites screen: fields, and words that are searched."""
+"""What people type to find runs, on the History screen and behind `agenteval history`: fields, and words to search."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-if TYPE_CHECKING:
-    from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.rows import RunFilter
 
 FIELDS = ("outcome", "agent", "test", "suite", "tag", "since", "before", "cause", "kind", "is")
 NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
@@ -60,8 +60,6 @@ class HistoryQuery:
 
     def filter(self, now_ms: int, *, execution: str = "", failed_only: bool = False) -> RunFilter:
         """As the history understands it; what can't be understood lets nothing through that it would not."""
-        from agenteval_tui.history.rows import RunFilter
-
         outcomes: tuple[str, ...] = NOT_PASSED if failed_only else ()
         made: dict[str, Any] = {"tags": ()}
         for name, value in self.fields:
@@ -97,8 +95,6 @@ def moment(text: str, now_ms: int) -> int | None:
     found = _AGE.fullmatch(text.lower())
     if found:
         return now_ms - int(found.group(1)) * _MINUTES[found.group(2)] * 60_000
-    from datetime import datetime
-
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):

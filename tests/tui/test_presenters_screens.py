@@ -16,6 +16,7 @@ from shop import copy_samples, run_samples
 from agenteval_tui.analysis.overview import Overview, overview
 from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.history.notes import Note
+from agenteval_tui.history.query_text import HistoryQuery
 from agenteval_tui.history.rows import RunFilter, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef, StreamPart
@@ -24,7 +25,6 @@ from agenteval_tui.text.display import displayable
 from agenteval_tui.text.problems import AgentevalError, Fix, TextEdit
 from agenteval_tui.tui.lines import Line, plain, width_of
 from agenteval_tui.tui.presenters.figures import age, clock, cost, count, duration, percent, tokens
-from agenteval_tui.tui.presenters.history_query import HistoryQuery
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
 from agenteval_tui.tui.presenters.inspect_heading import agreement, run_heading

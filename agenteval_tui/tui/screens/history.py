@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.events import ScreenResume
 from textual.widgets import Input
 
+from agenteval_tui.history.query_text import HistoryQuery
 from agenteval_tui.history.scope import in_scope
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.identity import now_ms
@@ -18,7 +19,6 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.lines import Cell, Line
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.history_query import HistoryQuery
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.paragraphs import error_lines, nothing_here, paragraph
 from agenteval_tui.tui.screens.history_pages import HistoryPages

@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 
+from agenteval_tui.history.query_text import moment
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.lines import Line, fit
 from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.figures import count
-from agenteval_tui.tui.presenters.history_query import moment
 from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
