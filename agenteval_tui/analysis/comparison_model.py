@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.history.comparing import ComparedRun
+from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.quick_dataclass import dataclass
 
 State = Literal["worse", "better", "mixed", "score", "criteria", "undecided", "added", "removed", "same"]
@@ -224,6 +225,15 @@ class Comparison:
     by_variation: bool = True
     notes: tuple[str, ...] = ()
     runs: Mapping[str, ComparedRun] = field(default_factory=dict, repr=False)
+
+    def check_in_common(self) -> None:
+        """Raises `AgentevalError` where no test is on both sides: there is nothing to compare."""
+        if any(one.state not in ("added", "removed") for one in self.tests):
+            return
+        raise AgentevalError(
+            f"there is nothing to compare: {self.a.name} and {self.b.name} have no test in common",
+            mend="`agenteval history` lists executions; compare two of the same suite",
+        )
 
     def in_state(self, *states: State) -> list[TestChange]:
         """The tests in one of these states, in order."""

@@ -63,8 +63,12 @@ def overall(sides: tuple[Runs, Runs], *, seed: int = 0) -> Overall:
 
 
 def _unpaired(sides: tuple[Runs, Runs], left_out: int) -> Overall:
-    """No case in common: the runs of one side against those of the other."""
-    decided = [[run for runs in side.values() for run in _decided(runs)] for side in sides]
+    """No case in common: the runs of one side against those of the other, of the tests that both decided (their rows
+    are others)."""
+    # Of tests that only one side decided nothing is said: that would be two different things side by side.
+    tests = [{case[:3] for case, runs in side.items() if _decided(runs)} for side in sides]
+    both = tests[0] & tests[1]
+    decided = [[run for case, runs in side.items() if case[:3] in both for run in _decided(runs)] for side in sides]
     counts = [(sum(run.status == "passed" for run in runs), len(runs)) for runs in decided]
     (passed_a, n_a), (passed_b, n_b) = counts
     if not n_a or not n_b:

@@ -71,6 +71,7 @@ def command(
         a, b = (one if one in ("", BASELINE) else _full_id(references, one) for one in (a, b))
         left, right = sides_of(store, Sides(a, b, agents, variations))
         found = compare(store, left, right, quarantined=active(store))
+        found.check_in_common()
         attributed: dict[TestKey, Attributed | None] = {}
         metrics: dict[TestKey, dict[str, tuple[MetricChange, ...]]] = {}
         if not quick:

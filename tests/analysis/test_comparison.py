@@ -112,17 +112,27 @@ def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None
     assert "too few" not in said_of_power(clear)
 
 
-def test_without_a_case_in_common_fishers_test_compares_what_there_is() -> None:
-    left = [made("a", "passed", n, repetition=n) for n in range(9)]
-    right = [made("b", "passed" if n < 3 else "failed", n + 100, side="B", repetition=n) for n in range(8)]
+def test_without_a_row_in_common_fishers_test_compares_the_rows_of_the_test() -> None:
+    left = [made("t", "passed", n, row=n + 1) for n in range(9)]
+    right = [made("t", "passed" if n < 3 else "failed", n + 100, side="B", row=n + 50) for n in range(8)]
     found = compare_runs(side(left), side(right), {}, {})
     one = found.overall
-    assert (one.test, one.n, one.left_out) == ("fisher", 8, 2)
+    assert (one.test, one.n, one.left_out) == ("fisher", 8, 17)
     assert one.p_value == pytest.approx(scipy.stats.fisher_exact([[9, 0], [3, 5]]).pvalue)
     assert one.rate is not None
     assert one.rate.interval is not None
     assert one.rate.interval[0] < one.rate.difference < one.rate.interval[1] < 0
+    found.check_in_common()
+
+
+def test_tests_that_only_one_side_has_give_no_figure() -> None:
+    left = [made("a", "passed", n, repetition=n) for n in range(9)]
+    right = [made("b", "passed" if n < 3 else "failed", n + 100, side="B", repetition=n) for n in range(8)]
+    found = compare_runs(side(left), side(right), {}, {})
+    assert (found.overall.rate, found.overall.p_value, found.overall.left_out) == (None, None, 2)
     assert {one.state for one in found.tests} == {"added", "removed"}
+    with pytest.raises(AgentevalError, match="there is nothing to compare"):
+        found.check_in_common()
 
 
 def test_rows_of_a_dataset_are_cases_and_variations_are_told_apart_where_both_sides_have_them() -> None:

@@ -230,3 +230,47 @@ def test_the_demo_leaves_the_user_s_history_alone(cli: Any, tmp_path: Path, monk
     for row in json.loads(cli("history", "--json", "--db", places.demo_history()).out):
         assert row["project"].startswith(str(places.demo_dir()))
     assert "nothing was run yet" in cli("history").out
+
+
+def test_a_search_knows_the_fields_of_the_history_screen(cli: Any, two: Path) -> None:
+    def found(*search: str) -> list[str]:
+        return [one["run"] for one in json.loads(cli("history", "--runs", "--json", *search, "--db", two).out)]
+
+    assert cli("label", "A1-001", "passed", "--db", two).code == 0
+    assert found("is:labelled") == ["A1-001"]
+    assert found("outcome:failed") == ["A2-002", "A2-000", "A1-002", "A1-000"]
+    assert found("outcome:failed", "test:smoke") == found("outcome:failed test:smoke") == ["A2-000", "A1-000"]
+    assert found("outcome:failed", "--test", "refund") == ["A2-002", "A1-002"]
+    assert found("outcome:failed", "--outcome", "passed") == []
+    assert found("outcome:passed,failed", "--outcome", "passed") == ["A2-001", "A1-001"]
+    assert found("test:smoke customers outcome:passed") == ["A2-001", "A1-001"]
+    assert (
+        found("kind:import") == found("is:baseline") == found("agent:nobody") == found("since:1min before:2001-01-01")
+    )
+    assert [one["execution"] for one in json.loads(cli("history", "is:labelled", "--json", "--db", two).out)] == ["A1"]
+    assert found("--all", "outcome:failed", "suite:two")[0] == "B2-002"
+    for wrong in ("outcome:nice", "is:pretty", "since:soon", "kind:cat"):
+        refused = cli("history", wrong, "--db", two)
+        assert (refused.code, refused.out) == (2, ""), wrong
+        assert wrong.partition(":")[2] in refused.err
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--md",), ("--quick",)], ids=" ".join)
+def test_what_has_no_test_in_common_is_not_compared(cli: Any, two: Path, form: tuple[str, ...]) -> None:
+    with Store.open(two) as store:
+        make(store, "C1", suite_key="/other/x.suite.yaml", other=["text", ""])
+    for sides in (("A1", "C1"), ("C1", "A1"), ("A1-000", "C1"), ("A1-000", "A2-002")):
+        refused = cli("compare", *sides, *form, "--db", two)
+        assert (refused.code, refused.out) == (2, ""), sides
+        assert "there is nothing to compare" in refused.err
+        assert "in common" in refused.err
+    assert cli("compare", "A1", "A2", *form, "--db", two).code == 0
+
+
+def test_no_figure_is_made_of_tests_that_only_one_side_decided(cli: Any, two: Path) -> None:
+    with Store.open(two) as store:
+        make(store, "D1", suite_key="/d.suite.yaml", one=["", "text"], other=["down"])
+        make(store, "D2", suite_key="/d.suite.yaml", one=["down"], other=["text"])
+    told = json.loads(cli("compare", "D1", "D2", "--json", "--db", two).out)
+    assert told["overall"]["p_value"] is None
+    assert told["overall"]["pass_rate"] is None or told["overall"]["pass_rate"].get("difference") is None

@@ -126,7 +126,9 @@ class CompareScreen(FilteredScreen):
             from agenteval_tui.history.quarantines import active
 
             a, b = sides_of(store, sides, session.projects)
-            return compare(store, a, b, quarantined=active(store))
+            found = compare(store, a, b, quarantined=active(store))
+            found.check_in_common()
+            return found
 
         def then(found: Comparison) -> None:
             self._wanted, self._versions, self._test = sides, None, test
