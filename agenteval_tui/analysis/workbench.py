@@ -54,7 +54,7 @@ class WorkCriterion:
     `text` is the config as the editor shows it. `index` is its place among the test's criteria; None for one that
     is not in a file (of a suite that is gone, or a scratch criterion for imported runs): it can't be saved.
     A `scratch` criterion belongs to no test: it is tried on every run of the execution. A `new` one stands in no file
-    yet: there is nothing that an edit of it could be compared with.
+    yet: there is nothing that an edit of it could be compared with. A `derived` one was made at the import of the run.
     """
 
     spec: CriterionSpec
@@ -63,6 +63,7 @@ class WorkCriterion:
     line: int = 0
     scratch: bool = False
     new: bool = False
+    derived: bool = False
 
     @property
     def name(self) -> str:
@@ -139,9 +140,9 @@ class Workbench:
             criteria = _from_store(store, stored, run)
             if loaded is not None:
                 note = _not_in_file(loaded, run)
-        if not criteria:
+        if all(one.derived for one in criteria):
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
-            criteria = (WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True),)
+            criteria = (*criteria, WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True))
             note = note or "No criterion of our own: try one here on every run of this execution."
         return cls(store, run, transcript, stored, criteria, loaded, note)
 
@@ -174,12 +175,16 @@ class Workbench:
             )
         variables = self.variables(self.run.variables, spec)
         replies = self._replies(self.run.id, self.transcript, variables, spec)
-        return compile_criterion(spec).check(self.transcript, variables, replies=replies)
+        found = compile_criterion(spec).check(self.transcript, variables, replies=replies)
+        return replace(found, derived=True) if self.criteria[criterion].derived else found
 
     def judge_all(self) -> tuple[CriterionResult, ...]:
-        """Every criterion, as it is saved, on this run; foreign verdicts of an import as they were stored."""
+        """Every criterion, as it is saved, on this run; foreign verdicts of an import, and what was derived of this run
+        alone, as stored."""
         own = tuple(self.judge(index) for index in range(len(self.criteria)))
-        return own + tuple(result for result in self.stored if result.source)
+        return own + tuple(
+            result for result in self.stored if result.source or (result.derived and not result.criterion_hash)
+        )
 
     @property
     def characters(self) -> int:
@@ -418,10 +423,14 @@ def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) 
         if version is not None:
             spec = spec_from_dict(version)
             result = stored[position] if position < len(stored) else None
-            if result is not None and result.criterion_hash == content_hash:
+            if result is None or result.criterion_hash != content_hash:
+                # Foreign verdicts stand before what was derived at an import.
+                result = next((one for one in stored if one.derived and one.criterion_hash == content_hash), None)
+            if result is not None:
                 # The version may be stored under the name of another test's criterion of the same content.
                 spec = replace(spec, name=result.criterion, weight=result.weight, severity=result.severity)
-            found.append(WorkCriterion(spec, config_text(spec), None))
+            derived = result is not None and result.derived
+            found.append(WorkCriterion(spec, config_text(spec), None, derived=derived))
     return tuple(found)
 
 

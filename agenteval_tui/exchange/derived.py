@@ -21,6 +21,8 @@ from agenteval_tui.transcripts.model import Transcript
 
 MOST = 50
 """Criteria of a run."""
+OF_RUN = "of_run"
+"""The key of a criterion that was made of what this one run did, too."""
 _LONGEST = 20_000  # characters of what was expected
 # Tools that change nothing, by the verb in their names: those of tau-bench and tau2-bench, and what is usual elsewhere.
 _READS = re.compile(
@@ -40,12 +42,20 @@ class Deriving:
     def results(
         self, expected: Iterable[Mapping[str, Any]], transcript: Transcript, variables: Mapping[str, Any]
     ) -> tuple[CriterionResult, ...]:
-        """What the derived criteria say of a run: each of weight 0 and for information."""
+        """What the derived criteria say of a run: each of weight 0 and for information.
+
+        One that was made for this run alone has no hash: a criterion of a test is the same in all its runs.
+        """
         found = []
         for one in list(expected)[:MOST]:
             result = compile_criterion(self._spec(one)).check(transcript, variables)
-            found.append(replace(result, derived=True, severity="info", weight=0.0))
+            content_hash = "" if one.get(OF_RUN) else result.criterion_hash
+            found.append(replace(result, derived=True, severity="info", weight=0.0, criterion_hash=content_hash))
         return tuple(found)
+
+    def specs(self, expected: Iterable[Mapping[str, Any]]) -> tuple[CriterionSpec, ...]:
+        """Those of the criteria that are the test's."""
+        return tuple(self._spec(one) for one in list(expected)[:MOST] if not one.get(OF_RUN))
 
     def _spec(self, one: Mapping[str, Any]) -> CriterionSpec:
         key = json.dumps(one, sort_keys=True, default=str)
@@ -110,7 +120,8 @@ def of_actions(
     if others := sorted(made - most.keys()):
         only["forbidden_tools"] = others
     if len(only) > 1:
-        found.append(checked("No other writing calls", only, prototype="ToolResponse", description=about))
+        of_run = {"description": about, OF_RUN: True}
+        found.append(checked("No other writing calls", only, prototype="ToolResponse", **of_run))
     return tuple(found)
 
 

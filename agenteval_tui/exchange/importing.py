@@ -20,8 +20,10 @@ from agenteval_tui.exchange.source import Source
 from agenteval_tui.exchange.tau2_bench import RESULTS, is_folder
 from agenteval_tui.exchange.unread import Unread
 from agenteval_tui.grading.grade import verdict_of
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.operations import AlreadyImportedError
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.runs.criteria import spec_to_dict
 from agenteval_tui.suites.projects import project_here
 from agenteval_tui.text.identity import new_id, now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -209,8 +211,10 @@ def _runs(
     taken: dict[tuple[str, str, str, int], set[int]] = {}
     deriving = Deriving()
     for position, one in enumerate(map(_kept, recordings)):
+        specs: tuple[CriterionSpec, ...] = ()
         if derive and one.expected and one.stated is None and one.transcript.error is None:
             one = replace(one, results=(*one.results, *deriving.results(one.expected, one.transcript, one.variables)))
+            specs = deriving.specs(one.expected)
         repetitions = taken.setdefault((one.suite, one.test_id, one.variation, one.row), set())
         repetition = one.repetition
         if repetition is None or repetition in repetitions:
@@ -232,6 +236,8 @@ def _runs(
             prompt=one.prompt,
             variables=one.variables,
             tags=one.tags,
+            criteria=tuple(spec.hash for spec in specs),
+            specs=tuple(spec_to_dict(spec) for spec in specs),
         )
         yield planned, _ended(planned.id, one)
 

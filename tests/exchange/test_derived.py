@@ -248,3 +248,30 @@ def test_the_failures_of_tau_bench_have_many_causes(store: Store) -> None:
     assert max(found.values()) <= len(failed) / 3
     # A run that tau-bench lets pass makes the expected calls, but for one that changed nothing.
     assert sum("failed" in derived(store, row).values() for row in rows if row.status == "passed") <= 1
+
+
+def test_inspect_shows_what_is_derived_beside_the_foreign_verdict(imported: Callable[..., Any], store: Store) -> None:
+    from agenteval_tui.analysis.workbench import Workbench
+
+    _, [(row, _)] = imported([tau(call("book", id="1", seats=[3]), call("cancel"), actions=BOOK)])
+    bench = Workbench.open(store, row.id)
+    assert [(one.name, one.derived, one.scratch) for one in bench.criteria] == [
+        (EXPECTED, True, False), ("scratch", False, True),
+    ]  # fmt: skip
+    shown = bench.judge_all()
+    assert [(one.criterion, one.derived) for one in shown] == [
+        (EXPECTED, True), ("scratch", False), ("tau-bench reward", False), (OTHERS, True),
+    ]  # fmt: skip
+    stored = {one.criterion: one for one in store.results(row.id)}
+    assert shown[0].criterion_hash == stored[EXPECTED].criterion_hash
+    assert stored[OTHERS].criterion_hash == ""  # it was made for this run: no other run has the same
+    assert shown[0].outcome == stored[EXPECTED].outcome == "failed"
+
+
+def test_a_criterion_of_a_task_is_the_same_in_all_its_runs(imported: Callable[..., Any], store: Store) -> None:
+    trials = [
+        {**tau(call("book", id=str(number)), call(f"do_{number}"), actions=BOOK), "trial": number} for number in (0, 1)
+    ]
+    _, runs = imported(trials)
+    assert len({row.criteria for row, _ in runs}) == 1
+    assert len(runs[0][0].criteria) == 1

@@ -132,6 +132,7 @@ criteria = st.builds(
     st.lists(metrics, max_size=3).map(tuple),
     texts,
     texts,
+    derived=st.booleans(),
 )
 
 
@@ -257,7 +258,7 @@ def test_every_field_of_the_models_is_packed() -> None:
     numbers = {cls.__name__: len(fields(cls)) for cls in (Timing, Step, Usage, RunError)}
     assert numbers == {"Timing": 3, "Step": 4, "Usage": 5, "RunError": 3}
     numbers = {cls.__name__: len(fields(cls)) for cls in (CriterionResult, MetricResult, Evidence, Span)}
-    assert numbers == {"CriterionResult": 15, "MetricResult": 10, "Evidence": 10, "Span": 5}
+    assert numbers == {"CriterionResult": 16, "MetricResult": 10, "Evidence": 10, "Span": 5}
 
 
 def test_a_small_transcript_is_small_and_a_large_one_is_compressed() -> None:

@@ -71,7 +71,7 @@ def _label_note(status: str, known: RunFacts) -> tuple[Cell, ...]:
 
 def agreement(stored: str, results: Sequence[CriterionResult], pass_threshold: float | None = None) -> str:
     """What to say when the stored outcome and the one under the criteria as they are now differ; "" otherwise."""
-    own = [result for result in results if not result.source]
+    own = [result for result in results if not result.source and not result.derived]
     if not own or stored not in ("passed", "failed"):
         return ""
     now = verdict_of(own, pass_threshold).outcome

@@ -139,6 +139,8 @@ def _verdict(result: CriterionResult, width: int) -> list[Line]:
     head: tuple[Cell, ...] = (mark(result.outcome), (" ", ""), (one_line(result.criterion), "bold"))
     if result.negate:
         head = (*head, ("  negated", "dim"))
+    if result.derived:
+        head = (*head, ("  derived", "dim"))
     tail: list[Cell] = [(f" {word(result.outcome)}", token(result.outcome))]
     if result.score is not None:
         tail.append((f" {result.score:.2f}", "bold"))
