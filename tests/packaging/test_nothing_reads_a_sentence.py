@@ -40,6 +40,7 @@ ALLOWED = {
     ("runs/client.py", "said.endswith(b'\\n')"): "bytes of a socket",
     ("grading/config_errors.py", "text not in said"): "a list",
     ("suites/templates.py", "at not in said"): "a set",
+    ("history/damaged.py", "value not in column.words"): "a tuple of what a column may hold",
     ("analysis/variance.py", "'unknown' in said"): "a list",
     ("tui/finding.py", "' ' not in words"): "what a person types",
 }
