@@ -19,7 +19,10 @@ def read_document(source: Source) -> Any:
     """The document. Dates of YAML are texts. Raises `AgentevalError`."""
     where = str(source.path)
     data = source.document()
-    text = data.decode(wide_encoding(data) or "utf-8-sig", "replace")
+    encoding = wide_encoding(data) or "utf-8-sig"
+    text = data.decode(encoding, "replace")
+    # More than one sign stands for the bytes: it may stand in the file itself.
+    source.decoded_badly = text.count("\ufffd") > data.decode(encoding, "ignore").count("\ufffd")
     try:
         return _counted(json.loads(text), where)
     except (ValueError, RecursionError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.exchange.derived import Deriving
 from agenteval_tui.exchange.detect import Format, detect, format_named
 from agenteval_tui.exchange.finite import finite
+from agenteval_tui.exchange.json_stream import NOT_UTF8
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
 from agenteval_tui.exchange.tau2_bench import RESULTS, is_folder
@@ -161,7 +162,9 @@ def _import(
     if source.cut_off:
         cut = Skipped(f"what is packed in it was not unpacked to the end: {source.cut_off}", 0, True, False, path.name)
         found = chain([cut], found)
-    runs = _runs(tally.over(found), record, key, path.stem, known.name, derive and not dry_run)
+    runs = _runs(
+        tally.over(chain(found, _replaced_in(source))), record, key, path.stem, known.name, derive and not dry_run
+    )
     first = next(runs, None)
     if first is None:
         said = tally.words() or "; ".join(tally.notes)
@@ -203,6 +206,12 @@ def _import(
         cut_off=tally.cut_off,
         places=tally.places,
     )
+
+
+def _replaced_in(source: Source) -> Iterator[Skipped]:
+    """What is to be said when all was read: of the bytes that are no text."""
+    if source.replaced:
+        yield Skipped(NOT_UTF8, counts=False)
 
 
 def _runs(

@@ -10,7 +10,7 @@ from typing import IO, Any
 from agenteval_tui.exchange.inspect_sample import read_sample, sample_identity
 from agenteval_tui.exchange.inspect_zip import Archive, DamagedMember, Member, open_archive
 from agenteval_tui.exchange.json_reader import JsonReader
-from agenteval_tui.exchange.json_stream import Unreadable
+from agenteval_tui.exchange.json_stream import NOT_UTF8, Unreadable
 from agenteval_tui.exchange.message_dialects import plain_text
 from agenteval_tui.exchange.recorded import Recording, Skipped
 from agenteval_tui.exchange.source import Source
@@ -63,8 +63,6 @@ def _plain(source: Source) -> Iterator[Recording | Skipped]:
     for key in ("version", "status", "eval", "error"):  # read before
         reader.passed_over.pop(key, None)
     yield from said_of(reader)
-    if reader.replaced:
-        yield Skipped("bytes that are not UTF-8 were replaced by \ufffd", counts=False, place="the log")
 
 
 def _outline(source: Source) -> tuple[dict[str, Any], set[int]]:
@@ -178,6 +176,8 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
         yield Skipped(error.what, place=member.name)
         return
     yield found
+    if reader.replaced:
+        yield Skipped(NOT_UTF8, counts=False, place=member.name)
     for remark in remarks:
         yield Skipped(remark, counts=False, place=member.name)
     yield from said_of(reader, "samples[].", member.name)

@@ -15,6 +15,8 @@ from typing import IO, Any
 LARGEST = 64_000_000
 """No single element may be longer than this many characters: it would have to be in memory as a whole."""
 
+NOT_UTF8 = "bytes that are not UTF-8 were replaced by \ufffd"
+
 _CHUNK = 1 << 16
 _DECODER = json.JSONDecoder(strict=False)
 _OUTSIDE = re.compile(r'["\[\]{},]')
@@ -93,7 +95,7 @@ def read_values(
             yield Broken(error.reason, number, line, error.cut_off)
             text.skip_to_next_top_value()
     if text.replaced:
-        yield Broken("bytes that are not UTF-8 were replaced by \ufffd", number, text.line, note=True)
+        yield Broken(NOT_UTF8, number, text.line, note=True)
 
 
 def _value(text: Text, largest: int, reduce: Reduce | None) -> tuple[Any, tuple[tuple[str, str], ...]]:

@@ -27,7 +27,10 @@ class Source:
         self.path = path
         self.cut_off = ""
         """Why what is packed in the file could not be unpacked to its end; "" when it could, or nothing is packed."""
+        self.decoded_badly = False
+        """Whether bytes of the document that are not UTF-8 were replaced, where it was decoded as a whole."""
         self._open: list[IO[bytes]] = []
+        self._readers: list[JsonReader] = []
         self._furthest = 0
         self._unpacked: IO[bytes] | None = None
         self._read_from = path
@@ -75,7 +78,14 @@ class Source:
 
     def reader(self) -> JsonReader:
         """The file as one large JSON document."""
-        return JsonReader(self.open())
+        reader = JsonReader(self.open())
+        self._readers.append(reader)
+        return reader
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a reader of the whole document met bytes that are not UTF-8; they were replaced."""
+        return self.decoded_badly or any(reader.replaced for reader in self._readers)
 
     def document(self) -> bytes:
         """The whole file. Raises `AgentevalError` when it is larger than `LARGEST_DOCUMENT`."""

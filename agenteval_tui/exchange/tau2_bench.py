@@ -11,7 +11,7 @@ from typing import Any
 from agenteval_tui.exchange.derived import of_actions
 from agenteval_tui.exchange.foreign_usage import added, moment_ms, number, usage_from
 from agenteval_tui.exchange.head import look
-from agenteval_tui.exchange.json_stream import Unreadable
+from agenteval_tui.exchange.json_stream import NOT_UTF8, Unreadable
 from agenteval_tui.exchange.message_dialects import plain_text, transcript_of
 from agenteval_tui.exchange.own_run import KEY, come_back, is_ours, without
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, first_user_text
@@ -168,6 +168,8 @@ def _file(path: Path, known: _Known) -> Iterator[Recording | Skipped]:
             reader = source.reader()
             yield _recording(reader.bounded(), known)
             yield from said_of(reader, "simulations[].", place)
+            if reader.replaced:
+                yield Skipped(NOT_UTF8, counts=False, place=place)
     except Unreadable as error:
         yield Skipped(f"a simulation can't be read: {error.reason}", cut_off=error.cut_off, place=place)
     except OSError as error:

@@ -389,6 +389,18 @@ def test_what_is_kept_of_attachments_is_bounded(imported, monkeypatch: pytest.Mo
     assert transcript.messages[1].content == "attachment://big"
 
 
+def test_bytes_that_are_not_utf8_are_said_with_their_sample(imported) -> None:
+    file = io.BytesIO(packed(sample("a")))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr(
+            "samples/b_epoch_1.json", json.dumps(sample("b")).encode().replace(b"Be brief", b"Be\xffbrief")
+        )
+    report, runs = imported(file.getvalue(), "f.eval")
+    assert len(runs) == 2
+    (note,) = (one for one in report.notes if "not UTF-8" in one)
+    assert note.startswith("samples/b_epoch_1.json: ")
+
+
 class TestRecordedLogs:
     pytestmark = shared
 

@@ -395,6 +395,44 @@ def test_attributes_that_no_run_has_are_said(imported) -> None:
     assert "http.body" not in note  # it says what is in the run
 
 
+# Bytes that are no text
+
+
+@pytest.mark.parametrize(
+    ("format_name", "value", "name"),
+    [
+        ("otel", trace(["f"], [], {"gen_ai.agent.name": "BYTE"}), "f.json"),
+        ("promptfoo", {"evalId": "e", "results": {"results": [row(0, "BYTE")]}}, "f.json"),
+        ("promptfoo", {"evalId": "e", "results": {"results": [row(0, "BYTE")]}}, "f.yaml"),
+        ("pydantic-evals", {"name": "t", "cases": [case("c1", output="BYTE")]}, "f.json"),
+        ("openai", [[{"role": "user", "content": "q"}, {"role": "assistant", "content": "BYTE"}]], "f.json"),
+        ("inspect", {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [
+            {"id": "BYTE", "epoch": 1, "input": "q", "target": "a", "messages": SAID, "scores": {}}]}, "f.json"),
+        ("tau2-bench", {"info": {}, "tasks": [], "simulations": [simulation("BYTE", "7", 0)]}, "f.json"),
+    ],
+)  # fmt: skip
+def test_bytes_that_are_not_utf8_are_said_once(imported, format_name: str, value: Any, name: str) -> None:
+    """A bit that turned in a letter makes another name of it, in every format."""
+    text = yaml.safe_dump(value, allow_unicode=True) if name.endswith("yaml") else json.dumps(value)
+    right, _ = imported(text.encode(), name)
+    assert right.format == format_name
+    assert "UTF-8" not in " ".join(right.notes)
+    told, _ = imported(text.encode().replace(b"BYTE", b"B\xffTE"), name)
+    assert sum("not UTF-8" in note for note in told.notes) == 1
+    kept, _ = imported(text.replace("BYTE", "B\ufffdTE").encode(), name)
+    assert "UTF-8" not in " ".join(kept.notes)
+
+
+@pytest.mark.parametrize("given", ["simulations/a.json", "results.json"])
+def test_bytes_that_are_not_utf8_in_a_results_folder(imported, tmp_path: Path, given: str) -> None:
+    folder = results_folder(tmp_path / "run", [simulation("a", "7", 0)], note="Ask.")
+    path = folder / given
+    marked = b"Done." if given.startswith("sim") else b"Ask."
+    path.write_bytes(path.read_bytes().replace(marked, b"\xe9."))
+    report, _ = imported(folder)
+    assert sum("not UTF-8" in note for note in report.notes) == 1
+
+
 @pytest.mark.parametrize("format_name", ["tau-bench", "tau2-bench"])
 def test_variations_come_back_from_the_formats_of_tau(imported, store: Store, tmp_path: Path, format_name: str) -> None:
     lines = [{"id": "7", "variation": name, "messages": SAID} for name in ("", "mini", "mini")]
