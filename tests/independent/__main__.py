@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tui"))  # where hand-made histories come from
 
 from compared_with import COMPARISONS
 

@@ -14,6 +14,8 @@ SCIPY = pytest.mark.xdist_group("scipy")
 )
 def test_a_second_reading_says_the_same(name: str) -> None:
     one = COMPARISONS[name]
+    if not one.there:
+        pytest.skip("recordings beside the project are not here")
     tally = one.compare(one.brief, 7)
     assert tally.cases >= one.brief
     assert tally.differences == []
