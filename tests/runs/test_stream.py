@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.interface import ReasoningDelta
+from agenteval_tui.agents.interface import ReasoningDelta, ToolArgumentsDelta, ToolCallStarted, TurnEnded
 from agenteval_tui.runs.events import ReasoningStreamed, TextStreamed
 from agenteval_tui.runs.stream import Stream
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -42,3 +42,14 @@ def test_what_is_kept_back_comes_before_another_kind() -> None:
     stream.other(ReasoningDelta("hm"))
     stream.end()
     assert told[1:] == [(TextStreamed, "aab1"), (ReasoningStreamed, "hm")]
+
+
+def test_text_before_the_end_of_a_call_stands_before_its_arguments() -> None:
+    told: list[tuple[str, Any]] = []
+    stream = Stream("r", lambda kind, run, *values: told.append((kind.__name__, values[-1])), TranscriptRedactor([]))
+    stream.other(ToolCallStarted(0, "c0", "search"))
+    stream.other(ToolArgumentsDelta(0, '{"q": 1}'))
+    stream.text("I look it up.")
+    stream.other(TurnEnded())
+    stream.other(TurnEnded())  # told once
+    assert told == [("ToolStarted", "search"), ("TextStreamed", "I look it up."), ("ToolArguments", '{"q": 1}')]
