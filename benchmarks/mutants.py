@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import gc
 import json
 import os
@@ -27,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -175,15 +175,16 @@ class Session:
             seen.add(frame.f_code)
 
         threading.settrace(look)
-        sys.settrace(look)
         began = time.monotonic()
+        sys.settrace(look)
         for item, passed in self._run(items):
-            places = {f"{one.co_filename.removeprefix(f'{self._tree}/')}:{one.co_firstlineno}" for one in seen}
+            sys.settrace(None)
+            places = {f"{one.co_filename.removeprefix(f'{self._tree}/')}:{one.co_firstlineno}" for one in tuple(seen)}
             if passed:
                 found[item.nodeid] = time.monotonic() - began, [one for one in places if one.startswith("agenteval")]
             seen.clear()
-            sys.settrace(look)  # a test may have ended it
             began = time.monotonic()
+            sys.settrace(look)
         sys.settrace(None)
         self._trace.write_text(json.dumps(found), "utf-8")
         return SURVIVED
@@ -216,9 +217,12 @@ def in_fork(work: Callable[[], int], limit_s: float) -> int:
     if child == 0:
         os.setpgid(0, 0)
         code = KILLED
-        with contextlib.suppress(BaseException):
+        try:
             code = work()
-        os._exit(code)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
