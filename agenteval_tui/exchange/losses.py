@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agenteval_tui.exchange.exporting import StoredRun
+    from agenteval_tui.suites.model import Test
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,39 @@ LOSSES: Mapping[str, tuple[Loss, ...]] = {
 }
 """By the format's name. Everything else comes back as it was: outcomes, scores, criteria with their evidence, rows."""
 
+
+@dataclass(frozen=True, slots=True)
+class SheetLoss:
+    """Something of a suite's test that Power UI's data sheets can't keep: its code, in words, whether a test has it."""
+
+    code: str
+    said: str
+    of: Callable[[Test], bool]
+
+
 POWER_UI = (
-    "repetitions, variations, negate and severity of a criterion, thresholds",
-    "conversations of several turns and datasets (such tests are left out)",
+    SheetLoss("repeat", "repetitions", lambda test: (test.repeat or 1) > 1),
+    SheetLoss("variations", "variations", lambda test: bool(test.variations)),
+    SheetLoss("severity", "severity of criteria", lambda test: any(one.severity != "error" for one in test.criteria)),
+    SheetLoss("negate", "negated criteria", lambda test: any(one.negate for one in test.criteria)),
+    SheetLoss(
+        "pass_threshold",
+        "thresholds",
+        lambda test: test.pass_threshold is not None or any(one.pass_threshold is not None for one in test.criteria),
+    ),
+    SheetLoss("tags", "tags", lambda test: bool(test.tags)),
+    SheetLoss("category", "categories", lambda test: test.category is not None),
+    SheetLoss("agent", "agents", lambda test: test.agent is not None),
+    SheetLoss("timeout", "timeouts", lambda test: test.timeout is not None),
+    SheetLoss("stop", "early stops", lambda test: test.stop is not None),
 )
-"""What Power UI's data sheets of tests can't keep; the export names each test that has it (`power_ui_export`)."""
+"""Of a suite. The export names each test that has it; conversations of several turns and datasets are left out."""
 
 
 def listed() -> str:
     """All losses in words, a line a format: for the help and the page."""
     lines = [f"{name}: {'; '.join(one.said for one in losses)}." for name, losses in LOSSES.items()]
-    return "\n".join([*lines, f"power-ui: {'; '.join(POWER_UI)}."])
+    return "\n".join([*lines, f"power-ui: {', '.join(one.said for one in POWER_UI)}."])
 
 
 class Losses:

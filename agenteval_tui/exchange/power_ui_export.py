@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval_tui.exchange.losses import POWER_UI
 from agenteval_tui.suites.model import Criterion, Suite, Test
 from agenteval_tui.suites.templates import is_template, render
 from agenteval_tui.text.problems import AgentevalError
@@ -30,16 +31,14 @@ def sheets_of(suite: Suite, key: str) -> tuple[list[dict[str, Any]], list[str]]:
         if prompt is None:
             notes.append(f"{test.id}: left out, a conversation or a dataset has no prompt of its own")
             continue
-        if test.variations or (test.repeat or 1) > 1:
-            notes.append(f"{test.id}: repetitions and variations are not in Power UI's test cases")
+        if lost := [one.said for one in POWER_UI if one.of(test)]:
+            notes.append(f"{test.id}: not kept: {', '.join(lost)}")
         uid = _uid(f"{key}\0{test.id}")
         cases.append({
             "UID": uid, "NAME": test.name or test.id, "DESCRIPTION": test.description, "PROMPT": prompt,
             "CONTEXT": test.context.as_dict() if test.context is not None else {}, "AUTOMATABLE_FLAG": 1, "LOCALE": "",
         })  # fmt: skip
         for index, one in enumerate(test.criteria):
-            if one.negate or one.severity != "error":
-                notes.append(f"{test.id}: `negate` and `severity` of {one.name!r} are not in Power UI's criteria")
             criteria.append(_criterion(one, test, uid, f"{key}\0{test.id}\0{index}", notes))
     return [_sheet("AI_TEST_CASE", _CASE, cases), _sheet("AI_TEST_CRITERION", _CRITERION, criteria)], notes
 

@@ -12,10 +12,11 @@ import pytest
 from agenteval_tui.exchange.detect import detect
 from agenteval_tui.exchange.foreign_tests import FoundTests, suite_text
 from agenteval_tui.exchange.importing import import_file, opened
+from agenteval_tui.exchange.losses import POWER_UI, SheetLoss
 from agenteval_tui.exchange.power_ui_export import sheets_of
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.load import load_bytes
-from agenteval_tui.suites.model import Suite
+from agenteval_tui.suites.model import Criterion, Suite, Test
 from agenteval_tui.text.problems import AgentevalError
 
 Read = Callable[..., tuple[Suite, FoundTests]]
@@ -450,3 +451,28 @@ def test_templates_schemas_transforms_and_scoring_functions(promptfoo: Any) -> N
     assert metrics(made.tests[1].criteria[1])[0]["equals"] == "expected text"
     assert made.tests[3].criteria[0].severity == "info"
     assert made.tests[4].prompt == "Say: {{q}}!"
+
+
+LOST_BY_POWER_UI: dict[str, dict[str, Any]] = {
+    "repeat": {"repeat": 2}, "variations": {"variations": [{"name": "a", "variables": {}}]},
+    "severity": {"severity": "warning"}, "negate": {"negate": True}, "pass_threshold": {"pass_threshold": 0.5},
+    "tags": {"tags": ["slow"]}, "category": {"category": "happy-path"}, "agent": {"agent": "a"},
+    "timeout": {"timeout": 5}, "stop": {"stop": {"threshold": 0.5}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("one", POWER_UI, ids=[one.code for one in POWER_UI])
+def test_power_ui_says_just_what_it_cannot_keep(one: SheetLoss) -> None:
+    criterion: dict[str, Any] = {
+        "name": "A", "prototype_class": "TextResponse", "weight": 2, "expected_value": "x", "description": "why",
+        "config_uxon": {"metrics": []},
+    }  # fmt: skip
+    plain = Suite.model_validate({"name": "s", "tests": [{"id": "t", "prompt": "q", "criteria": [criterion]}]})
+    assert sheets_of(plain, "k")[1] == []
+    more = LOST_BY_POWER_UI[one.code]
+    of_criterion = one.code in ("severity", "negate")
+    test = Test.model_construct(**{**dict(plain.tests[0]), **({} if of_criterion else more)})
+    if of_criterion:
+        test.criteria = [Criterion.model_validate({**criterion, **more})]
+    made = plain.model_copy(update={"tests": [test]})
+    assert sheets_of(made, "k")[1] == [f"t: not kept: {one.said}"]

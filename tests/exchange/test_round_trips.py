@@ -266,3 +266,19 @@ def test_the_export_says_what_it_cannot_keep(
             assert f"{name}: " in help_text
             assert one.said in " ".join(help_text.split())
             assert one.said in " ".join(page.split())
+
+
+@pytest.mark.parametrize("names", [list(EXPORTERS), list(reversed(EXPORTERS))])
+def test_what_came_back_from_one_format_goes_through_the_next(
+    store: Store, sent: list[RunRow], tmp_path: Path, names: list[str]
+) -> None:
+    rows = sent
+    for name in names:
+        path = tmp_path / f"{name}.x"
+        path.write_text("".join(EXPORTERS[name].pieces(stored_runs(store, rows))), "utf-8")
+        report = import_file(path, store)
+        assert (report.added, report.skipped) == (len(RUNS), ())
+        rows = store.runs_of_execution(report.execution_id)
+    after = {(one.test_id, one.variation, one.row, one.repetition): parts(store, one)["core"] for one in rows}
+    before = {(one.test_id, one.variation, one.row, one.repetition): parts(store, one)["core"] for one in sent}
+    assert after == before
