@@ -146,7 +146,7 @@ class References:
             many, project = self.store.read(lambda c: newer_elsewhere(c, self.projects, found))
             if many:
                 self.say(
-                    f"{'an execution' if many == 1 else f'{many} executions'} of other projects "
+                    f"{'an execution of another project' if many == 1 else f'{many} executions of other projects'} "
                     f"{'is' if many == 1 else 'are'} newer (the newest: {project or 'project not known'}); "
                     f"{ALL} counts them too"
                 )

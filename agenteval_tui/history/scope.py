@@ -44,6 +44,14 @@ def others(connection: sqlite3.Connection, projects: Sequence[str]) -> int:
     return int(found[0])
 
 
+def several_projects(connection: sqlite3.Connection) -> bool:
+    """Whether the history has executions of more than one project; read from both ends of an index."""
+    low, high = connection.execute(
+        "SELECT (SELECT min(project) FROM executions), (SELECT max(project) FROM executions)"
+    ).fetchone()
+    return bool(low != high)
+
+
 def newer_elsewhere(connection: sqlite3.Connection, projects: Sequence[str], execution: int) -> tuple[int, str]:
     """How many executions of other projects are newer than this one (row number), and the project of the newest."""
     condition, values = executions_in(projects)

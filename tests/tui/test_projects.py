@@ -84,7 +84,11 @@ async def test_what_was_chosen_is_kept_for_the_next_start_and_holds_on_every_scr
     again = AgentevalApp(AppStart(db=db))
     async with again.run_test(size=(80, 24)) as pilot:
         await pilot.press("5")
-        assert "[all projects]" in await _shown(pilot, "5 executions")
+        shown = await _shown(pilot, "5 executions")
+        assert "[all projects]" in shown
+        assert [line.split("TWO")[1].split()[1] for line in shown.splitlines() if " TWO" in line] == ["two"] * 3
+        await pilot.press("H")
+        assert "  one" not in await _shown(pilot, "2 executions"), "of one project the place is not said"
 
 
 @pytest.mark.parametrize("key", ["5", "6", "7", "9"])

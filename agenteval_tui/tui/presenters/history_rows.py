@@ -122,13 +122,18 @@ class PagedRows(Generic[Row]):
 class ExecutionRows(PagedRows["ExecutionRow"]):
     """Executions, newest first: when, what, outcomes, the share of runs that passed, duration, tokens, cost.
 
-    The pass rate of an execution is another figure: the mean over its tests.
+    The pass rate of an execution is another figure: the mean over its tests. `places`: of several projects, so that
+    each says which it is of.
     """
+
+    places = False
 
     def draw(self, row: ExecutionRow, note: Note | None, sign: Cell, width: int) -> Line:
         start: list[Cell] = [sign, mark(stands(row)), (" ", ""), (_began(row.started_ms, width), "dim"), ("  ", "")]
         title = one_line(row.title or row.suites) or row.id
         start.append((title, ""))
+        if self.places:
+            start.append((f"  {one_line(row.project.rpartition('/')[2]) or 'project not known'}", "accent"))
         if in_future(row.started_ms):
             start.append((f"  {IN_FUTURE}", "review"))
         wide = width >= _WIDE

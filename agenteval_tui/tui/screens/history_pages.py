@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from agenteval_tui.history.rows import RunFilter
+from agenteval_tui.history.scope import several_projects
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows
 from agenteval_tui.tui.screens.history_changes import HistoryChanges
@@ -38,6 +39,7 @@ class HistoryPages(HistoryChanges):
             rows: ExecutionRows | RunRows = RunRows(ids, self._want, self.execution if wanted.execution_id else None)
         else:
             rows = ExecutionRows(store.execution_ids(wanted), self._want)
+            rows.places = not wanted.projects and store.read(several_projects)
         self._elsewhere = 0 if rows.count() or wanted != RunFilter(projects=wanted.projects) else session.elsewhere()
         for page in {0, near}:
             self._fetch(rows, page)()
