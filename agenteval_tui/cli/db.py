@@ -150,14 +150,20 @@ def _print(out: Output, data: dict[str, Any]) -> None:
 
 @click.command("check")
 @click.option("--deep", is_flag=True, help="Unpack every transcript and result too.")
-@click.option("--mend", "mending", is_flag=True, help="Count anew what does not fit, and make the search index anew.")
+@click.option(
+    "--mend",
+    "mending",
+    is_flag=True,
+    help="Put right what does not fit: missing columns, totals, the search index, rows that name nothing.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @common_options
 @pass_invocation
 def check_command(invocation: Invocation, deep: bool, mending: bool, as_json: bool) -> int:
-    """Read the whole history file: every page, the search index, totals, and rows that name others.
+    """Read the whole history file: every page, its tables, the search index, totals, and rows that name others.
 
-    Exit code 3 when something is wrong. The next start saves what can be read of a damaged file.
+    Exit code 3 when something is wrong. What was lost with an earlier, damaged file is listed, but does not count as
+    wrong. The next start saves what can be read of a damaged file.
     """
     from agenteval_tui.history.upkeep import check, mend
 

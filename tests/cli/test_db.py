@@ -140,6 +140,52 @@ def test_saving_what_can_be_read(cli: Any, db: Path) -> None:
     assert cli("db", "salvage", db.with_name("gone.db")).code == 3
 
 
+def test_what_is_lost_is_listed_and_the_rest_is_sound(cli: Any, db: Path) -> None:
+    with sqlite3.connect(db) as direct:
+        direct.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        direct.execute("UPDATE evidence SET data = x'0011' WHERE run = 1")
+        direct.execute("INSERT INTO labels (run, rating, at_ms) VALUES (77, 5, 1)")
+    direct.close()
+    for verb in (("db",), ("db", "check")):
+        said = cli("--db", db, *verb)
+        assert (said.code, "1 label names a run not in the history" in said.out) == (3, True)
+        assert "whole" not in said.out
+    assert cli("--db", db, "db", "--json").json("db")["wrong"] == ["1 label names a run not in the history"]
+    new = db.with_name("new.db")
+    saved = cli("db", "salvage", db, "--to", new)
+    assert "lost 1 run's evidence" in saved.out
+    assert "lost 1 label" in saved.out
+    checked = cli("--db", new, "db", "check", "--deep")
+    assert checked.code == 0
+    assert "the evidence of 1 run is lost" in checked.out
+    assert "sound, but for what is lost" in checked.out
+    assert cli("--db", new, "db", "check", "--json").json("db-check")["lost_evidence"] == 1
+
+
+def test_tables_that_lack_something(cli: Any, db: Path) -> None:
+    with sqlite3.connect(db) as direct:
+        direct.execute("ALTER TABLE labels DROP COLUMN passed")
+        direct.execute("DROP INDEX plans_by_tags")
+    direct.close()
+    said = cli("--db", db, "db", "check")
+    assert said.code == 3
+    assert "column labels.passed is missing" in said.out
+    assert "index plans_by_tags of table plans is missing" in said.out
+    assert "--mend adds what is missing" in said.out
+    shown = cli("--db", db, "db")
+    assert (shown.code, "whole" in shown.out) == (3, False)
+    mended = cli("--db", db, "db", "check", "--mend")
+    assert (mended.code, "put right: column labels.passed is missing" in mended.out) == (0, True)
+    with sqlite3.connect(db) as direct:
+        direct.execute("ALTER TABLE suites DROP COLUMN name")
+    direct.close()
+    beyond = cli("--db", db, "db", "check")
+    assert (beyond.code, "agenteval db salvage" in beyond.out) == (3, True)
+    refused = cli("--db", db, "history")
+    assert (refused.code, "column suites.name is missing" in refused.err) == (3, True)
+    assert "Traceback" not in refused.err
+
+
 def test_ages_and_sizes() -> None:
     now = 1000 * DAY
     assert [cutoff(one, now) for one in ("90d", "24 h", "2w", "1y")] == [910 * DAY, 999 * DAY, 986 * DAY, 635 * DAY]
