@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.exchange.foreign_usage import moment_ms
@@ -100,12 +101,12 @@ def texts_of(value: Any, field: str = "", known: Container[str] = ()) -> Iterato
                 yield path, one
         elif depth > _DEEPEST:
             continue
-        elif isinstance(one, Mapping):
-            for inner, item in one.items():
-                if item is not None and not isinstance(item, bool | int | float):
-                    waiting.append((f"{path}.{inner}" if path else str(inner), str(inner), item, depth + 1))
         elif isinstance(one, list | tuple):
             waiting.extend((f"{path}[]", key, item, depth + 1) for item in one)
+        elif isinstance(one, Mapping):
+            for inner, item in one.items():
+                if item is not None and not isinstance(item, (int, float)):
+                    waiting.append((f"{path}.{inner}" if path else str(inner), str(inner), item, depth + 1))
 
 
 def says_something(value: Any) -> bool:
@@ -163,17 +164,11 @@ class _Kept:
         waiting = [value]
         while waiting:
             one = waiting.pop()
-            if isinstance(one, str):
+            kind = one.__class__
+            if kind is str:
                 self.texts.add(one)
-            elif one is None or isinstance(one, int | float):
-                continue
-            elif isinstance(one, Mapping):
-                self.texts.update(map(str, one))
-                waiting.extend(one.values())
-            elif isinstance(one, list | tuple):
-                waiting.extend(one)
-            elif is_dataclass(one):
-                waiting.extend([getattr(one, name) for name in _names_of(one.__class__)])
+            elif (parts := _parts_of(kind)) is not None:
+                waiting.extend(parts(one))
 
     def has(self, text: str) -> bool:
         """Whether the run says this: as a text, in one, or (a text that is JSON) part by part."""
@@ -196,10 +191,19 @@ class _Kept:
         return inner is not None and all(self.has(part) for _, part in texts_of(inner))
 
 
-@lru_cache
-def _names_of(kind: Any) -> tuple[str, ...]:
-    """The fields of a dataclass."""
-    return tuple(field.name for field in fields(kind))
+@lru_cache(maxsize=256)
+def _parts_of(kind: type) -> Callable[[Any], Iterable[Any]] | None:
+    """What gives the parts of a value of this class; None: it has none. A run has few classes and many values."""
+    if issubclass(kind, str):  # an enumeration's
+        return lambda one: (str.__str__(one),)
+    if issubclass(kind, Mapping):
+        return lambda one: (*map(str, one), *one.values())
+    if issubclass(kind, list | tuple):
+        return iter
+    if is_dataclass(kind):
+        names = [field.name for field in fields(kind)]
+        return attrgetter(*names) if len(names) > 1 else lambda one: [getattr(one, name) for name in names]
+    return None
 
 
 def _escaped(text: str, *, ascii_only: bool = False) -> str:
