@@ -85,29 +85,32 @@ def made_extras(
 
 
 def _scores(counts: Iterable[ScoreCount], tests: Mapping[int, TestName]) -> tuple[Scores, ...]:
-    grouped: dict[tuple[int, str], list[ScoreCount]] = {}
+    # By test there are thousands of criteria: each count is looked at once.
+    ends: dict[tuple[int, str], dict[str, int]] = {}
+    tenths: dict[tuple[int, str], list[int]] = {}
+    sums: dict[tuple[int, str], float] = {}
     for one in counts:
-        grouped.setdefault((one.test, one.criterion), []).append(one)
+        which = (one.test, one.criterion)
+        known = ends.get(which)
+        if known is None:
+            known = ends[which] = dict.fromkeys(_ENDS, 0)
+            tenths[which], sums[which] = [0] * 10, 0.0
+        if one.outcome in known:
+            known[one.outcome] += one.count
+        if one.tenth >= 0:
+            tenths[which][one.tenth] += one.count
+            sums[which] += one.sum
     made = []
-    for (number, name), listed in grouped.items():
-        test = tests[number]
-        ends = {outcome: sum(one.count for one in listed if one.outcome == outcome) for outcome in _ENDS}
-        scored = [one for one in listed if one.tenth >= 0]
-        n = sum(one.count for one in scored)
-        passed, failed, errors, review = (ends[outcome] for outcome in _ENDS)
+    for which, known in ends.items():
+        test, listed = tests[which[0]], tenths[which]
+        passed, failed, errors, review = known.values()
+        scored = sum(listed)
         made.append(
             Scores(
-                test.suite_key,
-                test.suite,
-                test.test_id,
-                name,
-                passed + failed,
-                passed,
-                failed,
-                errors,
-                review,
-                sum(one.sum for one in scored) / n if n else None,
-                tuple(sum(one.count for one in scored if one.tenth == tenth) for tenth in range(10)),
+                *(test.suite_key, test.suite, test.test_id, which[1]),
+                *(passed + failed, passed, failed, errors, review),
+                sums[which] / scored if scored else None,
+                tuple(listed),
             )
         )
     return tuple(sorted(made, key=_worst_first))

@@ -103,7 +103,7 @@ def texts_of(value: Any, field: str = "", known: Container[str] = ()) -> Iterato
             continue
         elif isinstance(one, list | tuple):
             waiting.extend((f"{path}[]", key, item, depth + 1) for item in one)
-        elif isinstance(one, Mapping):
+        elif isinstance(one, (dict, Mapping)):  # a dict is known sooner than a mapping
             for inner, item in one.items():
                 if item is not None and not isinstance(item, (int, float)):
                     waiting.append((f"{path}.{inner}" if path else str(inner), str(inner), item, depth + 1))
