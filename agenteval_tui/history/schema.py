@@ -1,6 +1,7 @@
 """The tables, as numbered migrations. A file's number is SQLite's `user_version`.
 
-Statements of a migration never change once released; what changes gets the next number.
+Statements of a migration never change once they are on main; what changes gets the next number, and a line in
+`tests/history/test_migrations.py`, which keeps their hashes. `shape.py` compares files with what they make.
 Every table has an integer as its first key column: the rescue of damaged files walks along it.
 """
 
