@@ -173,6 +173,13 @@ def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     assert triage.signature_of(known, wanted.id[:6]) == wanted.signature
 
 
+def test_runs_whose_agent_failed_are_labelled_as_a_whole(store: Store, ran: Made) -> None:
+    ran("E1", smoke=["text", ""], refund=["down"])
+    assert decided(store, "label", "timeout").said == "1 run labelled failed"
+    assert decided(store, "label", "timeout").said == "every run had a label already"
+    assert [(one.run_id, one.whole) for one in store.labels()] == [("E1-002", True)]
+
+
 def test_what_is_refused_is_not_written(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text"], refund=["down"])
     causes = causes_of(store, execution_scope(store))

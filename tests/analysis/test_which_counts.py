@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep, text, two_executions
 
+from agenteval_tui.analysis import ab, summary
 from agenteval_tui.analysis.agreement import _once_each, judge_figures
 from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
 from agenteval_tui.analysis.comparison import _moved_suites
 from agenteval_tui.analysis.gating import gating
+from agenteval_tui.analysis.regrade import rules_of_suites
 from agenteval_tui.analysis.regressions import Against, Gates, against_baseline, has_regressed
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.trend_alerts import Alert, _state
@@ -182,6 +184,30 @@ def test_an_alert_is_by_chance_where_its_threshold_lies_in_the_interval() -> Non
         assert not Alert("", "", below, found, "ok").by_chance
 
 
+@pytest.mark.parametrize(("given", "said"), [((5, None), 5.0), ((None, 7), 7.0), ((5, 7), 12.0), ((None, None), None)])
+def test_tokens_that_are_known_in_part_count(given: tuple[int | None, int | None], said: float | None) -> None:
+    row = SimpleNamespace(input_tokens=given[0], output_tokens=given[1])
+    assert ab._tokens(row) == summary._tokens(row) == said  # type: ignore[arg-type]
+
+
+def test_a_run_is_graded_by_the_rules_of_its_own_suite_else_by_the_first_that_has_its_test() -> None:
+    def loaded(key: str, *tests: str) -> Any:
+        listed = [SimpleNamespace(id=one, criteria=(), pass_threshold=None, variables={"of": key}) for one in tests]
+        return SimpleNamespace(
+            key=key, suite=SimpleNamespace(tests=listed, defaults=SimpleNamespace(pass_threshold=0.5))
+        )
+
+    find = rules_of_suites([loaded("/a", "t"), loaded("/b", "T", "u"), SimpleNamespace(key="/c", suite=None)])
+
+    def of(key: str, test: str) -> Any:
+        found = find(SimpleNamespace(suite_key=key, test_id=test))  # type: ignore[arg-type]
+        return found and found.variables["of"]
+
+    assert [of(*one) for one in (("/a", "t"), ("/b", "t"), ("/gone", "t"), ("/a", "U"), ("/a", "x"))] == [
+        "/a", "/b", "/a", "/b", None,
+    ]  # fmt: skip
+
+
 def test_a_skipped_repetition_of_an_import_was_not_stopped_early(store: Store) -> None:
     keep(store, OLD, [Planned("t", [NICE, NICE], [text("You")])])
     rows = list(store.runs_of_execution(OLD))
@@ -248,6 +274,12 @@ def test_a_drop_of_what_is_allowed_is_allowed(store: Store) -> None:
     assert found.missed(Gates(max_drop=0.25)) == []
     assert len(found.missed(Gates(max_drop=0.24))) == 1
     assert found.missed(Gates()) == []
+    assert [bool(one) for one in (Gates(), Gates(True), Gates(max_drop=0.0), Gates(True, 0.1))] == [
+        False,
+        True,
+        True,
+        True,
+    ]
     assert len(found.missed(Gates(no_regressions=True))) == 1
 
 
@@ -304,6 +336,16 @@ def test_of_a_recording_that_was_graded_twice_the_newest_counts() -> None:
 
 def replace_id(row: Any, name: str) -> Any:
     return SimpleNamespace(**{**vars(row), "id": name})
+
+
+def test_what_differs_is_listed_and_what_agrees_is_not(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [NICE, NICE], [POLITE], [YES, YES])])
+    rows = list(store.runs_of_execution(OLD))
+    store.label(rows[0].id, passed=True, criterion="polite").result()
+    store.label(rows[1].id, passed=False, criterion="polite").result()
+    (one,) = judge_figures(store, rows)
+    assert one.differ == [f"{rows[1].id}/1"]
+    assert (one.agreement.n, one.agreement.both_yes, one.agreement.only_judge) == (2, 1, 1)
 
 
 def test_the_label_of_a_criterion_counts_before_that_of_the_run_and_the_last_of_several(store: Store) -> None:

@@ -267,6 +267,22 @@ async def test_any_kind_of_agent_can_judge(execution: Made, scripts: Any) -> Non
     made = execution(suite({**JUDGE, "judge": "bot"}))
     await made.run()
     assert only_result(made)[1].score == pytest.approx(0.75)
+    assert [one.repetition for one in scripts.requests if one.test_id == "judge"] == [1]
+
+
+async def test_what_a_judge_says_has_no_secret_of_its_configuration(execution: Made) -> None:
+    key = "sk-judge-0123456789-abcdef"
+    said = json.dumps({"score": 1, "reasoning": f"I was called with {key}."})
+    async with ScriptedServer(lambda request: chat(said)) as server:
+        judge = judge_at(server, api_key_env="JUDGE_KEY")
+        made = execution(suite(JUDGE, agents={"judge": judge}), env={"JUDGE_KEY": key})
+        await made.run()
+    assert key in str(server.requests[0].headers)
+    row, result = only_result(made)
+    (stored,) = made.store.replies(row.id)
+    assert key not in stored.reply.raw
+    assert "I was called with ***." in stored.reply.raw
+    assert key not in str(result)
 
 
 # Somebody else's server

@@ -122,6 +122,8 @@ def test_an_eta_comes_from_lengths_first_and_from_the_rate_later() -> None:
     assert pace.eta_s(10, [], 2) == 10 / pace.rate
     pace.forget()
     assert (pace.rate, pace.eta_s(10, [], 2)) == (0, 20)
+    pace.ended(14.0)  # a tenth of the way to what came last
+    assert pace.eta_s(10, [], 2) == 25
 
 
 def test_what_is_put_back_goes_to_the_end_rests_and_waits_until_it_is_alone() -> None:
