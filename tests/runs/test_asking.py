@@ -270,19 +270,23 @@ async def test_any_kind_of_agent_can_judge(execution: Made, scripts: Any) -> Non
     assert [one.repetition for one in scripts.requests if one.test_id == "judge"] == [1]
 
 
-async def test_what_a_judge_says_has_no_secret_of_its_configuration(execution: Made) -> None:
+async def test_what_a_judge_says_has_no_secret_of_its_configuration(execution: Made, scripts: Any) -> None:
     key = "sk-judge-0123456789-abcdef"
-    said = json.dumps({"score": 1, "reasoning": f"I was called with {key}."})
-    async with ScriptedServer(lambda request: chat(said)) as server:
-        judge = judge_at(server, api_key_env="JUDGE_KEY")
-        made = execution(suite(JUDGE, agents={"judge": judge}), env={"JUDGE_KEY": key})
-        await made.run()
-    assert key in str(server.requests[0].headers)
+
+    async def both(request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        judging = request.messages[0].role == "system"
+        yield TextDelta(json.dumps({"score": 1, "reasoning": f"My key is {key}."}) if judging else "hello")
+        yield Done(model="scripted")
+
+    scripts.script = both
+    judge = {"kind": "scripted", "headers": {"Authorization": "Bearer ${JUDGE_KEY}"}}
+    made = execution(suite(JUDGE, agents={"judge": judge}), env={"JUDGE_KEY": key}, trust=True)
+    await made.run()
     row, result = only_result(made)
+    assert result.outcome is Outcome.PASSED
     (stored,) = made.store.replies(row.id)
-    assert key not in stored.reply.raw
-    assert "I was called with ***." in stored.reply.raw
-    assert key not in str(result)
+    assert "My key is ***." in stored.reply.raw
+    assert key not in str((stored, result))
 
 
 # Somebody else's server
