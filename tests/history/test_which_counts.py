@@ -16,6 +16,7 @@ from history_made import SUITE, ended, planned, record
 
 from agenteval_tui.grading.causes import Cause
 from agenteval_tui.history import baselines, foreign, quarantines, taken_back, tasks, trends, triage, upkeep
+from agenteval_tui.history.blobs import search_document
 from agenteval_tui.history.copying import copy_history
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.labels import AddLabel, Label, label_of, sole_criterion
@@ -25,6 +26,7 @@ from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Picked, Place
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.model import Message, Transcript
 
 RUN = "EXECUTION-1-RUN-00000"
 SIGNATURE = Cause("failed", "one", "TextResponse", "TextMatch", "contains").signature
@@ -401,3 +403,13 @@ def test_so_many_problems_of_a_kind_are_listed_and_no_more(store: Store, path: P
     assert len(upkeep.check(path, deep=True).damage) == upkeep._MOST
     store.write(Doing(lambda c: c.execute("DELETE FROM transcripts WHERE id > ?", (upkeep._MOST - 1,)))).result()
     assert len(upkeep.check(path, deep=True).damage) == upkeep._MOST - 1
+
+
+# Searching
+
+
+def test_an_answer_is_indexed_once() -> None:
+    said = Transcript((Message("user", "q"), Message("assistant", "one"), Message("assistant", "")), final_output="one")
+    assert search_document(said, "")[1].count("one") == 1
+    assert search_document(replace(said, final_output="two"), "")[1].split() == ["one", "two"]
+    assert search_document(replace(said, messages=(), final_output=""), "")[1] == ""

@@ -15,6 +15,7 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.runs import flight as flights
 from agenteval_tui.runs.asking import label_reply, sole_of_specs
 from agenteval_tui.runs.budget import Used
+from agenteval_tui.runs.chat import _answers
 from agenteval_tui.runs.events import (
     Event,
     Graded,
@@ -32,7 +33,7 @@ from agenteval_tui.runs.stopping import Repetitions
 from agenteval_tui.runs.tally import Tally
 from agenteval_tui.runs.view import ExecutionView
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.transcripts.model import Message, RunError, Usage
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 
 # Labels
 
@@ -346,3 +347,19 @@ def test_an_outbox_keeps_so_much_and_not_one_more() -> None:
         assert texts(box.take()) == ["x" * MOST_CHARACTERS]
     box.add(TextStreamed(4, "r1", "x" * (MOST_CHARACTERS + 1)))
     assert texts(box.take()) == ["Snapshot"]
+
+
+# A recording that is asked in the chat
+
+
+def test_of_a_recording_its_answers_are_taken_and_not_what_it_was_asked() -> None:
+    calls = (ToolCall("c0", "get", {}, "ok", message=2), ToolCall("c1", "put", {}, "ok"))
+    asked = (Message("system", "s"), Message("user", "u"))
+    answers = (Message("assistant", "", tool_calls=(0,)), Message("assistant", "done"))
+    found = _answers(Transcript((*asked, *answers), calls, final_output="done"))
+    assert (found.messages, [one.message for one in found.tool_calls], found.final_output) == (
+        answers,
+        [0, None],
+        "done",
+    )
+    assert _answers(Transcript(asked, final_output="x")).messages == ()
