@@ -223,12 +223,20 @@ class Text:
                 raise Unreadable("the file ends in the middle of it", cut_off=True)
 
     def begin_of_string(self, most: int) -> str:
-        """The first `most` characters, as they are written, of the string that begins here; nothing is taken."""
+        """The first `most` characters, as they are written, of the string that begins here; nothing is taken.
+
+        Raises `Unreadable`: there is an escape in them that JSON does not know.
+        """
         while len(self._text) - self._at <= most and self._read(self._chunk):
             pass
         found = _WHOLE_CHARS.match(self._text, self._at + 1, self._at + 1 + most)
         assert found is not None
-        text: str = json.loads(f'"{found.group()}"', strict=False)
+        if found.end() + 6 <= self._at + 1 + most and self._text.startswith("\\u", found.end()):
+            raise Unreadable("not valid JSON: Invalid \\uXXXX escape")
+        try:
+            text: str = json.loads(f'"{found.group()}"', strict=False)
+        except json.JSONDecodeError as error:
+            raise Unreadable(f"not valid JSON: {error.msg}") from None
         return text[:-1] if "\ud800" <= text[-1:] <= "\udbff" else text  # half a character
 
     def value(self, largest: int) -> Any:

@@ -234,3 +234,31 @@ def test_a_large_value_that_is_cut_off_is_said_so() -> None:
     with pytest.raises(Unreadable) as caught:
         JsonReader(io.BytesIO(text.encode()), window=1 << 12).bounded(100)
     assert caught.value.cut_off
+
+
+BAD_ESCAPES = ["\\x", "\\ ", "\\9", "\\U0041", "\\uZZZZ", "\\u12G4", "\\u", "ok \\\\ then \\q"]
+
+
+@pytest.mark.parametrize("escape", BAD_ESCAPES)
+@pytest.mark.parametrize("before", [0, 5, 900])
+def test_an_escape_that_json_does_not_know_is_said_in_a_large_text_too(escape: str, before: int) -> None:
+    text = '{"a": {"b": "' + "x" * before + escape + "x" * 300_000 + '"}, "c": 1}'
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(text)
+    with pytest.raises(Unreadable, match="not valid JSON: Invalid"):
+        JsonReader(io.BytesIO(text.encode()), window=1 << 12).bounded(100)
+
+
+@pytest.mark.parametrize("escape", BAD_ESCAPES)
+def test_a_large_file_with_such_an_escape_is_no_error_in_the_program(imported, escape: str) -> None:
+    """A bit that turned in a file: the sample is said, the next one is read."""
+    good, bad = ({"id": name, "epoch": 1, "messages": SAID, "scores": {}} for name in ("good", "bad"))
+    bad["metadata"] = {"note": "BYTE" + "x" * (2 * MB)}
+    data = eval_log(good, bad)
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as whole, zipfile.ZipFile(file, "w", 8) as archive:
+        for name in whole.namelist():
+            archive.writestr(name, whole.read(name).replace(b"BYTE", escape.encode()))
+    report, runs = imported(file.getvalue(), "f.eval")
+    assert "good" in [row.test_id for row, _ in runs]
+    assert len(runs) == 2 or report.skipped
