@@ -137,8 +137,8 @@ def is_whole(path: Path, data: bytes) -> bool:
     if path.suffix == ".eval":
         return False
     try:
-        lines = data.decode().splitlines() if path.suffix == ".jsonl" else [data.decode()]
-        for line in lines:
+        lines = data.decode().split("\n") if path.suffix == ".jsonl" else [data.decode()]
+        for line in filter(str.strip, lines):
             json.loads(line, strict=False)  # a control character in a text is read as it is
     except ValueError:
         return False
