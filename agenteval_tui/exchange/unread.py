@@ -180,6 +180,10 @@ class _Kept:
         return known
 
     def _is_within(self, text: str) -> bool:
+        # Its parts first: the arguments of calls are JSON in most files, and are kept as what they say.
+        inner = _json_in(text)
+        if inner is not None and all(self.has(part) for _, part in texts_of(inner, known=self.texts)):
+            return True
         if self._joined is None:
             self._joined = "\n\0".join(self.texts)
         once = _escaped(text)
@@ -187,8 +191,7 @@ class _Kept:
             self._left -= len(self._joined)
             if written in self._joined:
                 return True
-        inner = _json_in(text)
-        return inner is not None and all(self.has(part) for _, part in texts_of(inner))
+        return False
 
 
 @lru_cache(maxsize=256)
