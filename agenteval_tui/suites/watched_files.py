@@ -22,6 +22,8 @@ _DATA = frozenset(
         ".yaml", ".yml", ".lock", ".pyc", ".pid", ".sock", "",
     )
 )  # fmt: skip
+# What a command names in order to write into it, one run after the other: no program reads its code from there.
+_LOGS = frozenset((".log", ".out", ".err", ".pid", ".db", ".sqlite", ".sqlite3"))
 
 
 class WatchedFiles:
@@ -39,8 +41,11 @@ class WatchedFiles:
 
     @classmethod
     def of(cls, named: Iterable[Path], code: Iterable[Path]) -> WatchedFiles:
-        """These files as they are now. Files that are absent now may come; a change of the others is told."""
-        return cls({one: _state(one) for one in named}, {one: _state(one) for one in code})
+        """These files as they are now. Files that are absent now may come; a change of the others is told.
+
+        A log that a command names is not among them: each run of `agent --log runs.log` makes it longer.
+        """
+        return cls({one: _state(one) for one in named if not _is_log(one)}, {one: _state(one) for one in code})
 
     def changed(self, *, whole: bool = True) -> str:
         """The first file that is not as it was, "" for none. Not `whole`: where there is much code, only those that
@@ -78,6 +83,17 @@ def code_of(folder: Path) -> Iterator[Path]:
                 continue
             if stat.S_ISREG(mode) and (mode & 0o111 or Path(entry.name).suffix.lower() not in _DATA):
                 yield Path(entry.path)
+
+
+def _is_log(path: Path) -> bool:
+    """Whether programs write into this file. What may be executed, or says what executes it, is a program."""
+    if path.suffix.lower() not in _LOGS:
+        return False
+    try:
+        with path.open("rb") as stream:
+            return not path.stat().st_mode & 0o111 and stream.read(2) != b"#!"
+    except OSError:
+        return False
 
 
 def _state(path: Path, before: tuple[int, ...] | None = None) -> tuple[int, ...] | None:

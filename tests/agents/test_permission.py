@@ -191,6 +191,23 @@ async def test_a_program_that_changes_while_it_is_used_is_refused(tmp_path: Path
             await start(["sh", "agent.txt"], cwd=tmp_path, env={}, permission=permission)
 
 
+async def test_a_log_that_a_command_names_grows_from_run_to_run(tmp_path: Path) -> None:
+    log, program = tmp_path / "runs.log", tmp_path / "steps.log"
+    log.write_text("before\n")
+    program.write_text("#!/bin/sh\ntrue\n")
+    words = ["sh", "-c", "echo more >> runs.log", "steps.log"]
+    permission = permitted(
+        [module.use_of_agent(tmp_path, {"kind": "command", "command": words}, tmp_path)], everything=True
+    )
+    for _ in range(3):
+        async with await start(words, cwd=tmp_path, env={}, permission=permission) as running:
+            await running.exited()
+    assert log.read_text() == "before\n" + "more\n" * 3
+    program.write_text("#!/bin/sh\nfalse\n")
+    with pytest.raises(module.AgentevalError, match=r"steps\.log"):
+        await start(words, cwd=tmp_path, env={}, permission=permission)
+
+
 class _Trusting:
     """A list that trusts every folder."""
 
