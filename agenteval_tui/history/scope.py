@@ -66,6 +66,15 @@ def find_projects(connection: sqlite3.Connection) -> None:
     known: dict[str, str] = {}
     for row, keys in connection.execute("SELECT id, suite_keys FROM executions").fetchall():
         if keys not in known:
-            known[keys] = clean(project_of_keys(map(str, json.loads(keys))))
+            known[keys] = clean(project_of_keys(_listed(keys)))
         if known[keys]:
             connection.execute("UPDATE executions SET project = ? WHERE id = ?", (known[keys], row))
+
+
+def _listed(keys: str) -> list[str]:
+    """The keys in a stored JSON list; none where that is damaged: the project is not known then."""
+    try:
+        found = json.loads(keys)
+    except ValueError:
+        return []
+    return [str(one) for one in found] if isinstance(found, list) else []

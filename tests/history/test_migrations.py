@@ -234,3 +234,19 @@ def test_what_can_not_be_added_is_refused_and_salvaged(path: Path, whole: bytes,
     new = path.with_name("new.db")
     assert salvage(path, new).rows["runs"] == 6
     assert check(new).wrong == ()
+
+
+def test_a_damaged_list_of_suites_keeps_nobody_from_opening(tmp_path: Path) -> None:
+    """Which project an execution is of is found out by a migration: one that can't be read has none."""
+    path = tmp_path / "h.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        schema.migrate(connection, upto=11)
+        for number, keys in enumerate(["", "{", "7", '["/somewhere/a.suite.yaml"]']):
+            connection.execute(
+                "INSERT INTO executions (uid, title, kind, source, status, started_ms, options, suite_keys, owner)"
+                " VALUES (?, '', 'run', '', 'finished', 1, '{}', ?, '')",
+                (f"E{number}", keys),
+            )
+        schema.migrate(connection)
+        found = connection.execute("SELECT project FROM executions ORDER BY id").fetchall()
+    assert [one[0] for one in found] == ["", "", "", "/somewhere"]
