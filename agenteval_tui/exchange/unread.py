@@ -42,6 +42,7 @@ _TIMES = re.compile(
 _SEALED = frozenset({"signature", "encrypted_content", "thought_signature", "thoughtSignature", "redacted_data"})
 _WORD = re.compile(r"[\w.:/$\-]{1,60}")
 _DEEPEST = 200
+_SAY_NOTHING = frozenset((type(None), bool, int, float))
 
 
 class Unread:
@@ -58,6 +59,8 @@ class Unread:
         kept = _Kept(recording)
         missing: set[str] = set()
         for field, value in recording.source:
+            if kept.has_all(value, field.rpartition(".")[2]):
+                continue  # nearly always: then no field needs a name
             for path, text in texts_of(value, field, kept.texts):
                 if kept.has(text) if kept.may_search else path not in missing or kept.is_text(text):
                     continue
@@ -159,6 +162,25 @@ class _Kept:
     def is_text(self, text: str) -> bool:
         """Whether this is a text of the run, as a whole."""
         return text in self.texts
+
+    def has_all(self, value: Any, key: str) -> bool:
+        """Whether the run says all that the texts in a JSON value say. `key`: the name of the value."""
+        waiting: list[tuple[str, Any]] = [(key, value)]
+        while waiting:
+            key, one = waiting.pop()
+            kind = one.__class__
+            if kind is str:
+                if one in self.texts or not one or one.isspace() or _is_structure(key, one):
+                    continue
+                if not self.may_search or not self.has(one):
+                    return False
+            elif kind is dict:
+                waiting += [item for item in one.items() if item[1].__class__ not in _SAY_NOTHING]
+            elif kind is list or kind is tuple:
+                waiting += [(key, item) for item in one if item.__class__ not in _SAY_NOTHING]
+            elif kind not in _SAY_NOTHING:
+                return False  # a mapping of another class, say: to be looked at with care
+        return True
 
     def _add(self, value: Any) -> None:
         waiting = [value]
