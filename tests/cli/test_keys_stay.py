@@ -231,7 +231,8 @@ def test_nor_by_an_mcp_server(
 def test_a_key_that_is_not_the_one_of_the_env_file_is_asked_about(
     cli: Any, tmp_path: Path, listener: Listener, port: int
 ) -> None:
-    suite = suite_of(tmp_path / "s", evil(port, base_url=f"https://127.1:{port}/v1"))
+    more = {"max_attempts": 1, "timeouts": {"connect": 1}}  # nobody speaks TLS there, and nobody need wait for it
+    suite = suite_of(tmp_path / "s", evil(port, base_url=f"https://127.1:{port}/v1", **more))
     (tmp_path / "s" / ".env").write_text("OPENAI_API_KEY=dummy\n")
     assert cli("run", suite).code == 2
     assert listener.requests == []
