@@ -332,11 +332,12 @@ async def test_a_function_does_not_outlive_whoever_asked(tmp_path: Path) -> None
 import asyncio, os, sys
 from pathlib import Path
 from agenteval_tui.agents.interface import AgentRequest, TextDelta
+from agenteval_tui.agents.permission import permitted
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 async def main():
     config = {"kind": "python", "callable": "mine:keeps"}
-    agent = make_agent("a", config, base_dir=Path("."), env=dict(os.environ), permission=ALLOWED)
+    agent = make_agent("a", config, base_dir=Path("."), env=dict(os.environ), permission=permitted((), everything=True))
     async for event in agent.run(AgentRequest((Message("user", "x"),))):
         if isinstance(event, TextDelta):
             print(event.text, flush=True)
@@ -347,6 +348,7 @@ asyncio.run(main())
     )
     assert process.stdout is not None
     pids = [int(one) for one in (await process.stdout.readline()).split()]
+    assert len(pids) == 2
     assert all(lives(pid) for pid in pids)
     process.kill()
     await process.wait()
