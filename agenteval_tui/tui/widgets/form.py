@@ -263,7 +263,9 @@ class Form(Vertical):
 
     def _show_note(self, field: Field) -> None:
         said = self._notes.get(field.name, ("", False))[0]
-        note = self.query_one(f"#note-{field.name}", LineBlock)
+        note = next(iter(self.query(f"#note-{field.name}").results(LineBlock)), None)
+        if note is None:
+            return  # the form is being taken away: its parts may be gone before it is told that it is there
         if self._below:
             words, style = (f"! {one_line(said, 200)}", "error") if said else (field.hint, "dim")
             note.show(lambda width: paragraph(words, width, style) if words else [])
