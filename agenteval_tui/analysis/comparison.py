@@ -29,7 +29,9 @@ from agenteval_tui.analysis.comparison_rows import Variables, row_changes
 from agenteval_tui.analysis.comparison_words import said_of_datasets
 from agenteval_tui.analysis.paired import sign_flip
 from agenteval_tui.analysis.statistics import fisher_exact, mcnemar_exact, mean, paired_counts
+from agenteval_tui.grading.sentences import of_not_made_in_runs
 from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, criteria_of, variables_of
+from agenteval_tui.history.rows import DECIDED
 from agenteval_tui.suites.row_keys import ID
 
 if TYPE_CHECKING:
@@ -84,8 +86,16 @@ def compare_runs(
         notes.append("variations are not told apart: the sides are different ones")
     if said := said_of_datasets(ranked):
         notes.append(said)
+    notes += [said for side, results in ((a, results_a), (b, results_b)) if (said := _not_made(side, results))]
     known = {run.id: run for side in (a, b) for run in side.runs}
     return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, tuple(notes), known)
+
+
+def _not_made(side: Side, results: Results) -> str:
+    """Which checks of a side could not be made although its runs have a verdict; "" for none."""
+    decided = (run.rowid for run in side.runs if run.status in DECIDED)
+    said = of_not_made_in_runs(sum(one.outcome == "error" for run in decided for one in results.get(run, ())))
+    return f"{said} of {side.name}" if said else ""
 
 
 def _read(store: Store, side: Side) -> Results:

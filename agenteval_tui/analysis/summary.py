@@ -16,7 +16,7 @@ from agenteval_tui.analysis.statistics import (
     spread,
     wilson,
 )
-from agenteval_tui.history.rows import RunRow
+from agenteval_tui.history.rows import RunRow, checks_not_made
 from agenteval_tui.runs.sequential import confidence_sequence
 from agenteval_tui.suites.row_keys import row_label
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -46,9 +46,10 @@ def execution_stats(
 
     `n` counts the runs that passed or failed. Errors are counted apart and left out of `n`, unless `count_errors`
     is set: then they count as not passed. Runs without a verdict (queued, cancelled, skipped, waiting for a person)
-    are in `undecided`. A rate, and a mean of nothing, is null. Overall figures are means over the tests that have
-    a decided run; pass@k and pass^k over those with at least k of them, whose number is `tests_at_k`. `steps` is the
-    number of tool calls of each run by its id; without it, the figures of steps are null.
+    are in `undecided`. `checks_not_made` counts the criteria in error of the runs that have a verdict. A rate, and a
+    mean of nothing, is null. Overall figures are means over the tests that have a decided run; pass@k and pass^k over
+    those with at least k of them, whose number is `tests_at_k`. `steps` is the number of tool calls of each run by its
+    id; without it, the figures of steps are null.
 
     Repetitions that early stopping left out are `skipped`: such a test is `stopped_early`, and its interval is the
     confidence sequence's (`runs.sequential`), because Wilson's promises too much once the answers decide when to stop.
@@ -103,6 +104,7 @@ def _of_test(
         "passed": passed,
         "errors": count.errors,
         "undecided": count.undecided,
+        "checks_not_made": checks_not_made(runs),
         "pass_rate": pass_rate(passed, n),
         "interval": list(confidence_sequence(passed, n) if stopped else wilson(passed, n)),
         "pass_at_k": {str(k): pass_at_k(passed, n, k) for k in range(1, n + 1)},
@@ -124,6 +126,7 @@ def _overall(tests: Sequence[dict[str, Any]], runs: Sequence[RunRow], steps: Map
         "passed": sum(test["passed"] for test in tests),
         "errors": sum(test["errors"] for test in tests),
         "undecided": sum(test["undecided"] for test in tests),
+        "checks_not_made": checks_not_made(runs),
         "pass_rate": mean(rates),
         "interval": list(clustered_interval([(test["passed"], test["n"]) for test in known])),
         "standard_error": clustered_standard_error(rates),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.cli.explained import print_failures
 from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style, dollars, duration
+from agenteval_tui.grading.sentences import of_not_made
 from agenteval_tui.runs.events import AttemptFailed, Event, HistoryAwaited, Throttled
 from agenteval_tui.runs.view import ExecutionView, RunView
 from agenteval_tui.text.display import one_line
@@ -189,6 +190,7 @@ class RunProgress:
         passed = sum(run.status == "passed" for run in ended)
         skipped = sum(run.status == "skipped" for run in ended)
         share = f"{passed}/{len(runs) - skipped}" if len(runs) > 1 else status
+        missing = of_not_made(sum(run.not_made for run in ended))
         slowest = max((run.duration_ms or 0 for run in ended), default=0)
         self._line(
             (SIGNS.get(status, "·"), STYLES.get(status, "dim")),
@@ -196,6 +198,7 @@ class RunProgress:
             (share, STYLES.get(status, "dim")),
             (f"  {duration(slowest)}", "dim"),
             (f"  {skipped} not needed" if skipped else "", "dim"),
+            (f"  {missing}" if missing else "", "warn"),
         )
         self._why(runs)
 

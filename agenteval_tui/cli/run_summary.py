@@ -96,11 +96,11 @@ def _print_counts(out: Output, counts: Mapping[str, int], total: int) -> None:
 
 def print_not_made(out: Output, runs: Iterable[RunRow]) -> None:
     """How many checks could not be made in runs that have a verdict all the same; nothing where there are none."""
-    from agenteval_tui.exchange.report_figures import checks_not_made
-    from agenteval_tui.grading.sentences import of_not_made
+    from agenteval_tui.grading.sentences import of_not_made_in_runs
+    from agenteval_tui.history.rows import checks_not_made
 
-    if said := of_not_made(checks_not_made(runs)):
-        out.line((said, "warn"), (" in runs that have a verdict", "dim"))
+    if said := of_not_made_in_runs(checks_not_made(runs)):
+        out.line((said, "warn"))
 
 
 def _print_errors(out: Output, errors: Sequence[tuple[str, int]]) -> None:

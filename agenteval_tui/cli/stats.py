@@ -8,6 +8,7 @@ import click
 
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, duration, percent, percent_range, plural
+from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
 from agenteval_tui.text.display import one_line
 from agenteval_tui.text.problems import AgentevalError
 
@@ -128,6 +129,7 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
         out.line(
             f"{name}  {_figures(test)}{_curve(test['pass_hat_k'], ks)}",
             ("  flaky" * test["flaky"] + "  stopped early" * test["stopped_early"], "warn"),
+            (f"  {missing}" if (missing := of_not_made(test["checks_not_made"])) else "", "warn"),
         )
     out.line((f"{'all, by test':<{width}}  {_figures(overall)}{_curve(overall['pass_hat_k'], ks)}", "bold"))
     at_k = _curve(overall["pass_at_k"], ks)
@@ -144,6 +146,8 @@ def _table(out: Output, stats: dict[str, Any]) -> None:
         out.line((said, "warn"))
     if overall["undecided"]:
         out.line((f"{plural(overall['undecided'], 'run')} without a verdict", "dim"))
+    if said := of_not_made_in_runs(overall["checks_not_made"]):
+        out.line((said, "warn"))
     measured = [
         ("latency", "latency_ms", duration),
         ("tokens", "tokens", lambda value: f"{value:,.0f}"),

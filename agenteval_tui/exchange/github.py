@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.exchange.report_figures import BAD
 from agenteval_tui.exchange.report_md import report_md
-from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
+from agenteval_tui.history.rows import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.text.display import displayable, one_line
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def annotation_lines(
     regressed: Mapping[tuple[str, str], str] | None = None,
     held: NotGating | None = None,
 ) -> Iterator[str]:
-    """A workflow command for each test that did not pass, each a line; `place_of` says file and line of a test.
+    """A workflow command for each test that did not pass, or passed without all of its checks, each a line; `place_of`
+    says file and line of a test.
 
     Tests in `regressed` (by suite key and id: `5/5, now 2/5`) come first, and say so. The repetitions of a test are one
     annotation. The last one says how many more there are. What `held` excuses is a notice, and no error.
@@ -54,10 +56,31 @@ def annotation_lines(
         why = (held.whys.get(first.id) if held is not None else "") or first.why or first.error_message or first.status
         why = one_line(why, 1000)
         since = f"regressed since the baseline ({worse[key]}); " if key in worse else ""
-        message = f"{since}{first.status}{many}: {why}\nagenteval why {first.id}"
+        missing = f"; {said}" if (said := of_not_made_in_runs(checks_not_made(alike))) else ""
+        message = f"{since}{first.status}{many}: {why}{missing}\nagenteval why {first.id}"
         yield command("error", message, place=place_of(first), title=one_line(first.test_name, 200))
+    yield from _warnings(runs, place_of)
     if held is not None:
         yield from _notices(runs, place_of, held)
+
+
+def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
+    """The tests that passed although a check of theirs could not be made."""
+    tests: dict[tuple[str, str], list[RunRow]] = {}
+    for run in runs:
+        if run.status == "passed" and run.checks_not_made:
+            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    for number, alike in enumerate(tests.values()):
+        left = len(tests) - number
+        if number == MOST - 1 and left > 1:
+            yield command("warning", f"checks of {left} more tests could not be made", title="agenteval")
+            break
+        first = alike[0]
+        # The reason of a run that passed is which of its checks could not be made; an imported one may have none.
+        why = one_line(first.why or of_not_made(first.checks_not_made), 1000)
+        whole = f" ({of_not_made_in_runs(checks_not_made(alike))})" if len(alike) > 1 else ""
+        message = f"passed, but {why}{whole}\nagenteval why {first.id}"
+        yield command("warning", message, place=place_of(first), title=one_line(first.test_name, 200))
 
 
 def _notices(runs: list[RunRow], place_of: Callable[[RunRow], Place | None], held: NotGating) -> Iterator[str]:

@@ -15,7 +15,8 @@ from agenteval_tui.exchange.given_labels import label_line, labels_by_run
 from agenteval_tui.exchange.moments import iso
 from agenteval_tui.exchange.quarantined import NotGating, not_gating
 from agenteval_tui.exchange.report_figures import in_comment
-from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.grading.sentences import of_not_made
+from agenteval_tui.history.rows import DECIDED, ExecutionRow, RunRow
 from agenteval_tui.text.display import displayable
 
 if TYPE_CHECKING:
@@ -71,10 +72,18 @@ def _case(
     head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
     if said := held.of_run(row):
         properties = [("quarantine", said), *properties]
+    if row.checks_not_made and row.status in DECIDED:
+        properties = [*properties, ("checks_not_made", _not_made(store, row))]
     properties = [*properties, *(("label", label_line(one)) for one in labels)]
     if row.status == "passed":
         return [head + ">", *_properties(properties), "    </testcase>"] if properties else [head + "/>"]
     return [head + ">", *_properties(properties), *_ending(store, row, held, labels), "    </testcase>"]
+
+
+def _not_made(store: Store, row: RunRow) -> str:
+    """Which checks could not be made, with the reason of each."""
+    whys = [f"{one.criterion}: {one.reason}" for one in store.results(row.id) if one.outcome == "error"]
+    return f"{of_not_made(row.checks_not_made)}: {'; '.join(whys)}"
 
 
 def _of_baseline(against: Against | None, suites: set[str]) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,8 +21,8 @@ from agenteval_tui.analysis.regressions import Against, against_baseline, said_o
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.exchange.given_labels import labels_by_run
 from agenteval_tui.exchange.quarantined import NotGating, not_gating
-from agenteval_tui.grading.sentences import of_not_made
-from agenteval_tui.history.rows import ExecutionRow, RunRow
+from agenteval_tui.grading.sentences import of_not_made_in_runs
+from agenteval_tui.history.rows import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.text import numbers
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class ReportFigures:
         if row.errors:
             said.append(f"{counted(row.errors, 'run')} ended in an error, which no rate counts.")
         if missing := checks_not_made(self.runs):
-            said.append(f"{of_not_made(missing)} in runs that have a verdict.")
+            said.append(f"{of_not_made_in_runs(missing)}.")
         if self.held:
             said.append(self.held.said)
         if self.against is not None:
@@ -168,11 +168,6 @@ class ReportFigures:
         if row.status not in ("finished", "running"):
             said.append(f"The execution was {row.status}" + (f": {row.message}." if row.message else "."))
         return " ".join(said)
-
-
-def checks_not_made(runs: Iterable[RunRow]) -> int:
-    """The checks that could not be made in runs which have a verdict all the same."""
-    return sum(run.checks_not_made for run in runs if run.status in ("passed", "failed"))
 
 
 def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:

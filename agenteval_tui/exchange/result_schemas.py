@@ -84,6 +84,7 @@ _FIGURES: dict[str, Schema] = {
     "passed": COUNT,
     "errors": {**COUNT, "description": "runs that ended in an error; not in n unless asked for"},
     "undecided": COUNT,
+    "checks_not_made": {**COUNT, "description": "criteria in error, in runs that passed or failed"},
     "pass_rate": or_null(SHARE),
     "interval": {
         **_INTERVAL,

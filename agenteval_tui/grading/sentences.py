@@ -96,6 +96,11 @@ def of_not_made(count_: int) -> str:
     return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not be made"
 
 
+def of_not_made_in_runs(count_: int) -> str:
+    """The same over several runs, of which only those that have a verdict are counted; "" for none."""
+    return f"{of_not_made(count_)} in runs that have a verdict" if count_ else ""
+
+
 def _of_first(results: Sequence[CriterionResult]) -> str:
     return f"{results[0].criterion}: {of_criterion(results[0])}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -13,6 +13,8 @@ from agenteval_tui.transcripts.model import Transcript
 
 HEAD = 240  # characters of a prompt, an answer or a reason that lists show
 ENDED = ("passed", "failed", "error", "skipped", "needs_review", "cancelled")
+DECIDED = ("passed", "failed")
+"""How a run ended that has a verdict."""
 SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 
 
@@ -330,3 +332,8 @@ class Counts:
     input_tokens: int
     output_tokens: int
     cost: float | None
+
+
+def checks_not_made(runs: Iterable[RunRow]) -> int:
+    """The checks that could not be made in runs which have a verdict all the same."""
+    return sum(run.checks_not_made for run in runs if run.status in DECIDED)

@@ -143,7 +143,7 @@ class Engine(Settling):
             self._tell(AgentFinished, one.ref.run, one.duration_ms, one.error)
             if (one.input_tokens, one.output_tokens, one.cost) != (None, None, None):
                 self._tell(UsageCounted, one.ref.run, one.input_tokens, one.output_tokens, one.cost)
-            self._tell(Graded, one.ref.run, one.status, one.score, one.failed, one.duration_ms)
+            self._tell(Graded, one.ref.run, one.status, one.score, one.failed, one.duration_ms, one.not_made)
         for run in self._unwanted:
             self._cancel(run)
         if self._stopping:  # all of it was cancelled before it began

@@ -193,7 +193,8 @@ class AgentFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class Graded(Event):
-    """The run has its outcome and is in the store. `failed` names the criteria that did not pass, with the reason."""
+    """The run has its outcome and is in the store. `failed` names the criteria that did not pass, with the reason;
+    `not_made` counts those that are in error."""
 
     type: ClassVar[str] = "graded"
     run: str
@@ -201,6 +202,7 @@ class Graded(Event):
     score: float | None
     failed: tuple[tuple[str, str], ...]
     duration_ms: float
+    not_made: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +285,7 @@ class RunState:
     cost: float | None = None
     parts: tuple[StreamPart, ...] = ()
     dropped: int = 0
+    not_made: int = 0
 
 
 @dataclass(frozen=True, slots=True)

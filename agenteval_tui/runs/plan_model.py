@@ -161,6 +161,7 @@ class EarlierRun:
     output_tokens: int | None = None
     cost: float | None = None
     error: str = ""
+    not_made: int = 0
 
 
 @dataclass(frozen=True, slots=True)

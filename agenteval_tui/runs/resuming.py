@@ -219,6 +219,7 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str]) -> list[Earlie
                 None if row.cached else row.output_tokens,
                 None if row.cached else row.cost,
                 row.error_message,
+                row.checks_not_made,
             )
         )
     return made

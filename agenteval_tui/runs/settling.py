@@ -88,7 +88,7 @@ class Settling(Course):
 
     def _graded(self, run: str, judged: Judged, duration_ms: float) -> None:
         self._tally.count(judged.status)
-        self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms)
+        self._tell(Graded, run, judged.status, judged.score, judged.failed, duration_ms, judged.not_made)
 
     def _skip(self, group: Repetitions) -> None:
         """The pass rate is known: what waits of these repetitions is not needed. What is in flight ends normally."""

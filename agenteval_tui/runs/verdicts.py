@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.grade import grade
+from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.runs.plan import RunPlan
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -45,6 +45,11 @@ class Judged:
             for result in self.results
             if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
         )
+
+    @property
+    def not_made(self) -> int:
+        """How many of its checks could not be made."""
+        return not_made(self.results)
 
 
 class Asking:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agenteval_tui.history.rows import DECIDED
 from agenteval_tui.runs.events import (
     AgentFinished,
     AttemptFailed,
@@ -69,6 +70,8 @@ class RunView:
     cost: float | None = None
     parts: list[StreamPart] = field(default_factory=list)
     dropped: int = 0
+    not_made: int = 0
+    """Its checks that could not be made, if it has a verdict all the same."""
 
     @property
     def text(self) -> str:
@@ -105,6 +108,7 @@ class RunView:
             cost=self.cost,
             parts=tuple(self.parts),
             dropped=self.dropped,
+            not_made=self.not_made,
         )
 
 
@@ -128,6 +132,7 @@ def view_of(ref: RunRef, state: RunState) -> RunView:
         cost=state.cost,
         parts=list(state.parts),
         dropped=state.dropped,
+        not_made=state.not_made,
     )
 
 
@@ -149,6 +154,8 @@ class ExecutionView:
         """By name, the agents that may not have as many runs at once as they should: their servers ask for less."""
         self.progress: Progress | None = None
         self.ended: Ended | None = None
+        self.not_made = 0
+        """The checks that could not be made, of the runs that have a verdict all the same."""
         self._lost = False
         self.awaits = ""
         """What is said while ended runs wait for the history, which another program keeps locked; else ""."""
@@ -235,6 +242,7 @@ class ExecutionView:
         self.counts = {"queued": len(self.runs)}
         self.ended_runs = []
         self.failures = []
+        self.not_made = 0
         self.throttled = {}
         self.progress = None
         self.ended = None
@@ -248,6 +256,7 @@ class ExecutionView:
                 self._count("queued", state.status)
         self.ended_runs = [run for run in event.ended_runs if run in self.runs]
         self.failures = [run for run in self.ended_runs if self.runs[run].status not in NO_FAILURE]
+        self.not_made = sum(self.runs[run].not_made for run in self.ended_runs)
         self.throttled = {one.agent: one for one in event.throttled}
         self.progress = event.progress
         self.ended = event.ended
@@ -359,6 +368,7 @@ class ExecutionView:
         self._turn(run, event.outcome)
         run.score = event.score
         run.failed = event.failed
+        run.not_made = event.not_made if event.outcome in DECIDED else 0
         run.duration_ms = event.duration_ms
         run.retry_in_s = None
         self.awaits = ""  # its end is on the disk
@@ -383,6 +393,7 @@ class ExecutionView:
 
     def _settled(self, run_id: str) -> None:
         self.ended_runs.append(run_id)
+        self.not_made += self.runs[run_id].not_made
         if self.runs[run_id].status not in NO_FAILURE:
             self.failures.append(run_id)
         if len(self.ended_runs) > RECENT:

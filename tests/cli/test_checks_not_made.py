@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -69,6 +70,45 @@ def test_they_are_said_wherever_the_outcome_is_shown(cli, suite: Path, tmp_path:
         "- {prototype_class: TextResponse, severity: info, config_uxon: {metrics: [{type: Cost, max: 1}]}}\n", "utf-8"
     )
     assert said in cli("grade", "--criteria", criteria, "--transcript", transcript).out
+
+
+def test_what_a_builder_reads_says_them_too(cli, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    said, junit = "1 check could not be made: Is cheap: ", tmp_path / "junit.xml"
+    ran = cli("run", suite, "--junit", junit)
+    assert ran.code == 0
+    (line,) = (one for one in ran.out.splitlines() if one.startswith("✓"))
+    assert line.endswith("  1 check could not be made")
+    (warning,) = (one for one in ran.err.splitlines() if one.startswith("::warning"))
+    assert "orders.suite.yaml,line=6,title=" in warning
+    assert f"::passed, but {said}" in warning
+    (case,) = ElementTree.parse(junit).iter("testcase")
+    assert not case.findall("failure") + case.findall("skipped")
+    properties = {one.get("name"): one.get("value") for one in case.iter("property")}
+    assert properties["checks_not_made"].startswith(said)
+    # A failed run says it beside its failure.
+    suite.write_text(suite.read_text("utf-8").replace("contains: W1042", "contains: W9999"), "utf-8")
+    failed = cli("run", suite, "--junit", junit)
+    (error,) = (one for one in failed.err.splitlines() if one.startswith("::error"))
+    assert "; 1 check could not be made in runs that have a verdict%0A" in error
+    assert "::warning" not in failed.err
+    (case,) = ElementTree.parse(junit).iter("testcase")
+    assert case.findall("failure")
+    assert any(one.get("name") == "checks_not_made" for one in case.iter("property"))
+
+
+def test_figures_and_comparisons_say_them(cli, suite: Path) -> None:
+    cli("run", suite, "--repeat", "2")
+    stats = cli("stats", "--json").json("stats")
+    assert stats["overall"]["checks_not_made"] == 2
+    assert stats["tests"][0]["checks_not_made"] == 2
+    assert "2 checks could not be made in runs that have a verdict" in cli("stats").out
+    suite.write_text(suite.read_text("utf-8").replace("weight: 9", "weight: 8"), "utf-8")
+    cli("run", suite)
+    (one, other) = (note for note in cli("compare", "--json").json("compare")["notes"] if "could not be made" in note)
+    assert one.startswith("2 checks could not be made in runs that have a verdict of ")
+    assert other.startswith("1 check could not be made in runs that have a verdict of ")
+    assert one in cli("compare").out
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])

@@ -18,7 +18,7 @@ from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.plan_options import NO, read_options
 from agenteval_tui.tui.presenters.run_errors import error_groups, group_detail, group_line
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
-from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, status_cells, unsettled
+from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, run_heading, status_cells, unsettled
 from agenteval_tui.tui.presenters.run_stream import RunStream
 from agenteval_tui.tui.screens.trust import Asked, trust_lines
 
@@ -107,6 +107,22 @@ def test_errors_are_grouped_with_remedy_and_runs() -> None:
     assert "start it, or change `base_url`" in text
     assert "refund-policy · A: small-model #1 run 5" in text
     assert "tried again" in plain(group_line(groups[2], 100))
+
+
+def test_a_check_that_could_not_be_made_is_said_of_the_run_and_of_the_whole() -> None:
+    refs = [RunRef(str(n), "t", "T", "", 0, n, "a") for n in range(1, 5)]
+    view = a_view(*refs)
+    for run, outcome, missing in (("1", "passed", 1), ("2", "failed", 2), ("3", "error", 4), ("4", "passed", 0)):
+        view.apply(events.Graded(0, run, outcome, None, (), 1.0, missing))
+    later = ExecutionView()
+    later.apply(events.decode_event(events.encode(view.snapshot())))
+    for one in (view, later):
+        text = "\n".join(map(plain, facts(one, ["a"], Expected(), (), 80)))
+        assert "! 3 checks could not be made in runs that have a verdict" in text
+        said = [plain(run_heading(run, 0, 80)) for run in one.runs.values()]
+        assert ["could not be made" in line for line in said] == [True, True, False, False]
+        assert "passed  1 check could not be made" in said[0]
+    assert "could not" not in "\n".join(map(plain, facts(a_view(*refs), ["a"], Expected(), (), 80)))
 
 
 @given(text=TEXT, width=st.integers(10, 120))

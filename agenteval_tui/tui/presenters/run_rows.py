@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from agenteval_tui.grading.sentences import of_not_made, of_not_made_in_runs
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.lines import Cell, Line, fit, fold, width_of
 from agenteval_tui.tui.presenters.figures import clock, cost, count, duration, tokens
@@ -95,6 +96,8 @@ def facts(
     that it still waits), how it ended. `lost`: its process died without saying so."""
     lines = [_spent(view, agents, expected, width)]
     lines += [fit(((" ", ""), *_throttle(one, wait)), width) for one, wait in throttled]
+    if said := of_not_made_in_runs(view.not_made):
+        lines.append(fit(((" ", ""), mark("error"), (f" {said}", "error")), width))
     if view.awaits and not lost:
         lines.append(fit(((" ", ""), mark("error"), (f" {one_line(view.awaits, 300)}", "error")), width))
     ended = view.ended
@@ -209,6 +212,8 @@ def run_heading(run: RunView, now_ms: int, width: int) -> Line:
         cells.append((f"  {word(run.status)}", "dim"))
         if run.score is not None:
             cells.append((f" {run.score:.2f}", "dim"))
+        if run.not_made:
+            cells.append((f"  {of_not_made(run.not_made)}", "error"))
         cells.append((f"  {duration(run.duration_ms)}", "dim"))
     elif run.retry_in_s is not None:
         cells.append(("  waiting to try again", "error"))
