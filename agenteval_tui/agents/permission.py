@@ -142,12 +142,14 @@ NOTHING: Final = Permission(_KEY)
 @dataclass(frozen=True, slots=True)
 class Use:
     """Something that is about to be used: whose word it is, and what it would do. `agent` is its `agent_hash`, "" for
-    a function or a file. With nothing in `what` it is the user's own, and needs no question."""
+    a function or a file. With nothing in `what` it is the user's own, and needs no question. `files` are those that its
+    commands name; those of them that are only `written` may change from one start to the next."""
 
     folder: Path
     what: tuple[str, ...]
     files: tuple[Path, ...] = ()
     agent: str = ""
+    written: frozenset[Path] = frozenset()
 
 
 def permitted(
@@ -161,6 +163,7 @@ def permitted(
     """
     uses = tuple(uses)
     needs = merged(uses, foreign=foreign)
+    watched = {file for use in uses for file in use.files if file not in use.written}
     if needs and not everything:
         if foreign:
             raise NotTrustedError(needs, "the execution came with another history, and no folder here says this")
@@ -174,7 +177,7 @@ def permitted(
         granted=frozenset(one.agent for one in uses if one.agent),
         foreign=foreign,
         watched=WatchedFiles.of(
-            named=[file for need in needs for file in need.files],
+            named=[file for need in needs for file in need.files if file in watched],
             code=[
                 file for folder in dict.fromkeys(need.folder.resolve() for need in needs) for file in code_of(folder)
             ],
@@ -228,8 +231,10 @@ def use_of_agent(folder: Path, config: Mapping[str, Any], base_dir: Path, *, own
     if own:
         return Use(folder, (), (), agent_hash(config, base_dir))
     what = needs_of_agent(config, base_dir)
-    files = files_of_agent(config, base_dir) if what else ()
-    return Use(folder, what, files, agent_hash(config, base_dir) if what else "")
+    if not what:
+        return Use(folder, ())
+    named = files_of_agent(config, base_dir)
+    return Use(folder, what, named.files, agent_hash(config, base_dir), named.written)
 
 
 def agent_hash(config: Mapping[str, Any], base_dir: Path) -> str:

@@ -142,7 +142,7 @@ def files_of(folder: Path) -> tuple[Path, ...]:
             changes = [one.config for test in suite.tests for one in test.variations if one.config]
             for config in (agent.as_dict(), *(deep_merge(agent.as_dict(), change) for change in changes)):
                 if needs_of_agent(config, folder):
-                    found.update(dict.fromkeys(files_of_agent(config, folder)))
+                    found.update(dict.fromkeys(files_of_agent(config, folder).files))
     return tuple(found)
 
 

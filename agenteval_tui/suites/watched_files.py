@@ -15,14 +15,14 @@ _PASSED_OVER = frozenset((".git", "__pycache__", "node_modules", "site-packages"
 # What programs write all the time. Whatever may be executed by its mode counts all the same.
 _DATA = frozenset(
     (
-        ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".txt", ".md", ".rst", ".log", ".out", ".html", ".htm", ".css",
-        ".xml", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".docx", ".xlsx", ".pptx", ".odt",
-        ".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal", ".parquet", ".arrow", ".npy", ".npz",
+        ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".txt", ".md", ".rst", ".log", ".out", ".err", ".html", ".htm",
+        ".css", ".xml", ".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico", ".pdf", ".docx", ".xlsx", ".pptx",
+        ".odt", ".db", ".sqlite", ".sqlite3", ".db-wal", ".db-shm", ".db-journal", ".parquet", ".arrow", ".npy", ".npz",
         ".onnx", ".safetensors", ".eval", ".gz", ".zip", ".bak", ".tmp", ".swp", ".orig", ".woff2", ".mp3", ".mp4",
         ".yaml", ".yml", ".lock", ".pyc", ".pid", ".sock", "",
     )
 )  # fmt: skip
-# What a command names in order to write into it, one run after the other: no program reads its code from there.
+_ARCHIVES = frozenset((".zip", ".pyc"))  # data that Python runs
 _LOGS = frozenset((".log", ".out", ".err", ".pid", ".db", ".sqlite", ".sqlite3"))
 
 
@@ -41,11 +41,8 @@ class WatchedFiles:
 
     @classmethod
     def of(cls, named: Iterable[Path], code: Iterable[Path]) -> WatchedFiles:
-        """These files as they are now. Files that are absent now may come; a change of the others is told.
-
-        A log that a command names is not among them: each run of `agent --log runs.log` makes it longer.
-        """
-        return cls({one: _state(one) for one in named if not _is_log(one)}, {one: _state(one) for one in code})
+        """These files as they are now. Files that are absent now may come; a change of the others is told."""
+        return cls({one: _state(one) for one in named}, {one: _state(one) for one in code})
 
     def changed(self, *, whole: bool = True) -> str:
         """The first file that is not as it was, "" for none. Not `whole`: where there is much code, only those that
@@ -85,13 +82,22 @@ def code_of(folder: Path) -> Iterator[Path]:
                 yield Path(entry.path)
 
 
-def _is_log(path: Path) -> bool:
-    """Whether programs write into this file. What may be executed, or says what executes it, is a program."""
-    if path.suffix.lower() not in _LOGS:
+def looks_like_log(path: Path) -> bool:
+    """Whether this is a log, a list of errors, a process' number or a database, and nothing that may be executed."""
+    return path.suffix.lower() in _LOGS and looks_like_data(path)
+
+
+def looks_like_data(path: Path) -> bool:
+    """Whether this is a file that programs write and do not run: by its ending, its mode and its first bytes."""
+    suffix = path.suffix.lower()
+    if suffix not in _DATA or suffix in _ARCHIVES:
         return False
     try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o111:
+            return False
         with path.open("rb") as stream:
-            return not path.stat().st_mode & 0o111 and stream.read(2) != b"#!"
+            return stream.read(2) != b"#!"
     except OSError:
         return False
 

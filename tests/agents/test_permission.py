@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -206,6 +208,41 @@ async def test_a_log_that_a_command_names_grows_from_run_to_run(tmp_path: Path) 
     program.write_text("#!/bin/sh\nfalse\n")
     with pytest.raises(module.AgentevalError, match=r"steps\.log"):
         await start(words, cwd=tmp_path, env={}, permission=permission)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sh", "agent.log"],
+        ["sh", "-c", ". ./agent.log >> runs.log"],
+        ["sh", "-c", "sh agent.log | tee -a runs.log"],
+        ["env", "A=b", "sh", "agent.log", "--log", "runs.log"],
+    ],
+)
+async def test_a_program_that_is_called_a_log_may_not_rewrite_itself(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "agent.log").write_text("echo 'echo other' > agent.log\necho more >> runs.log\n")
+    (tmp_path / "runs.log").write_text("before\n")
+    config = {"kind": "command", "command": words}
+    permission = permitted([module.use_of_agent(tmp_path, config, tmp_path)], everything=True)
+    async with await start(words, cwd=tmp_path, env=dict(os.environ), permission=permission) as running:
+        await running.exited()
+    assert "more" in (tmp_path / "runs.log").read_text()
+    with pytest.raises(module.AgentevalError, match=r"agent\.log"):
+        await start(words, cwd=tmp_path, env=dict(os.environ), permission=permission)
+
+
+def test_what_one_agent_writes_and_another_runs_is_watched(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_text("true\n")
+    uses = [
+        module.use_of_agent(tmp_path, {"kind": "command", "command": words}, tmp_path)
+        for words in (["./agent", "--log", "x.log"], ["sh", "x.log"])
+    ]
+    for given, refused in ((uses[:1], False), (uses, True), (uses[::-1], True)):
+        permission = permitted(given, everything=True)
+        with (tmp_path / "x.log").open("a") as stream:
+            stream.write("more\n")
+        with pytest.raises(module.AgentevalError) if refused else contextlib.nullcontext():
+            permission.require_start(["x"])
 
 
 class _Trusting:

@@ -67,7 +67,7 @@ def test_a_folder_that_is_trusted_does_not_speak_for_another_history(tmp_path: P
     suite = suite_at(tmp_path / "suites", PROGRAM)
     theirs = left(suite)
     suite_at(tmp_path / "suites", {"kind": "command", "command": ["true"]})
-    Trust.load().trust(suite.parent, files_of_agent(PROGRAM, suite.parent))
+    Trust.load().trust(suite.parent, files_of_agent(PROGRAM, suite.parent).files)
     with Store.open(tmp_path / "mine.db") as mine:
         merge_history(mine, theirs)
         said = refused(mine)

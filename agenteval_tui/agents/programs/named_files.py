@@ -7,12 +7,16 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.programs.written_files import Places, without_written
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.watched_files import looks_like_data
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.text.quick_dataclass import dataclass
 
 _SEPARATORS = re.compile(r"[\s;|&<>()'\"`$]+")
 _MOST = 2_000  # files of one agent
@@ -22,8 +26,17 @@ _ENTRY_POINTS = ("__main__.py", "package.json", "index.js", "deno.json")
 _MODULE_PLACES = ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "LD_LIBRARY_PATH")
 
 
-def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Path, ...]:
-    """Every file that the programs of an agent and of its tools are named by, absolute, links followed; once each.
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """Files that programs are named by, absolute, links followed, once each. `written`: those of them that every
+    command which names them only writes to (see `written_files`)."""
+
+    files: tuple[Path, ...]
+    written: frozenset[Path] = frozenset()
+
+
+def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> NamedFiles:
+    """Every file that the programs of an agent and of its tools are named by.
 
     `config` is as it is written. What does not exist is not among them; nothing is raised.
     """
@@ -32,12 +45,31 @@ def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Path, ...
     except AgentevalError:
         env = dict(os.environ)
     found: dict[Path, None] = {}
-    for entry in (config, *_tools(config, base_dir)):
-        for file in _of_entry(_expanded(entry, env), base_dir, env):
-            found[file] = None
-            if len(found) >= _MOST:
-                return tuple(found)
-    return tuple(found)
+    written, watched = set[Path](), set[Path]()
+    for one in (config, *_tools(config, base_dir)):
+        entry = _expanded(one, env)
+        files = dict.fromkeys(islice(_of_entry(entry, base_dir, env), _MOST - len(found)))
+        only_written = _only_written(entry, list(files), base_dir, env)
+        found.update(files)
+        written |= only_written
+        watched |= files.keys() - only_written
+        if len(found) >= _MOST:
+            break
+    return NamedFiles(tuple(found), frozenset(written - watched))
+
+
+def _only_written(
+    entry: Mapping[str, Any], files: Iterable[Path], base_dir: Path, env: Mapping[str, str]
+) -> frozenset[Path]:
+    """Those of an entry's files that it only writes to: nothing else in it names them."""
+    if not any(map(looks_like_data, files)):
+        return frozenset()
+    where = _environment(entry, env)
+    rest = without_written(entry, Places.of(_cwd(entry, base_dir), where))
+    if rest is None:
+        return frozenset()
+    others = set(_of_entry({**entry, "command": list(rest.words), "shell": True, "env": rest.env}, base_dir, env))
+    return frozenset(one for one in files if one not in others and looks_like_data(one) and not rest.can_mean(one))
 
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[Mapping[str, Any]]:
@@ -64,10 +96,7 @@ def _expanded(value: Mapping[str, Any], env: Mapping[str, str]) -> Mapping[str, 
 
 
 def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    more = entry.get("env")
-    given = {str(k): str(v) for k, v in more.items()} if isinstance(more, Mapping) else {}
-    where = {**env, **given}
-    cwd = base_dir / str(entry.get("cwd") or ".")
+    where, cwd = _environment(entry, env), _cwd(entry, base_dir)
     command = entry.get("command")
     if command:
         yield from _of_command(command, bool(entry.get("shell")), cwd, where)
@@ -83,11 +112,24 @@ def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) 
             yield from _module(target.partition(":")[0], place)
         for one in listed:
             yield from _folder(base_dir / one, whole=True)
-    for name, value in given.items():
+    for name, value in _variables(entry).items():
         for word in value.split(os.pathsep):
             yield from _file(word, cwd)
             if name in _MODULE_PLACES and word:
                 yield from _folder(cwd / word, whole=True)
+
+
+def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
+    given = entry.get("env")
+    return {str(k): str(v) for k, v in given.items()} if isinstance(given, Mapping) else {}
+
+
+def _environment(entry: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str]:
+    return {**env, **_variables(entry)}
+
+
+def _cwd(entry: Mapping[str, Any], base_dir: Path) -> Path:
+    return base_dir / str(entry.get("cwd") or ".")
 
 
 def _of_command(command: Any, shell: bool, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:
