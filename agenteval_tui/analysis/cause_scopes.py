@@ -4,8 +4,6 @@ Compared is with the baseline of each test, where one is set and is not among th
 before in which the test was run.
 """
 
-# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
-
 from __future__ import annotations
 
 import json
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING
 from agenteval_tui.analysis.causes import Scope
 from agenteval_tui.history import causes as stored
 from agenteval_tui.history.baselines import baseline_runs, baselines_of
-from agenteval_tui.history.scope import executions_in
 
 if TYPE_CHECKING:
     from array import array
@@ -57,13 +54,8 @@ def newest_scope(
 
     def read(c: Connection) -> tuple[dict[int, list[int]], dict[int, int]]:
         tests = stored.tests_where(c, suite_keys, test_ids)
-        known = stored.executions_of_tests(c, tests)
-        if projects:
-            condition, values = executions_in(projects)
-            here = {row[0] for row in c.execute(f"SELECT id FROM executions WHERE {condition}", values).fetchall()}
-            known = {test: kept for test, ran in known.items() if (kept := [one for one in ran if one in here])}
-        newest = {test: executions[0] for test, executions in known.items()}
-        return {test: _runs(c, test, execution) for test, execution in newest.items()}, newest
+        newest = stored.newest_executions(c, dict.fromkeys(tests), projects)
+        return stored.runs_of_tests(c, newest), newest
 
     by_test, newest = store.read(read)
     one = len(by_test) == 1
@@ -80,10 +72,6 @@ def filter_scope(store: Store, wanted: RunFilter) -> Scope:
     return Scope(tuple(ended), words="all runs" if not wanted.text else f"runs with “{wanted.text}”")
 
 
-def _runs(connection: Connection, test: int, execution: int) -> list[int]:
-    return stored.runs_where(connection, "r.test = ? AND r.execution = ?", (test, execution))
-
-
 def _compared(
     store: Store, by_test: dict[int, list[int]], executions: dict[int, int], words: str, execution_id: str
 ) -> Scope:
@@ -97,13 +85,8 @@ def _compared(
     before = store.read(lambda c: _numbers(c, baseline_runs(store, named))) if named else []
 
     def earlier(c: Connection) -> list[int]:
-        found: list[int] = []
-        rest = [test for test in by_test if test not in own]
-        for test, known in stored.executions_of_tests(c, rest).items():
-            older = [one for one in known if one < executions[test]]
-            if older:
-                found += _runs(c, test, older[0])
-        return found
+        newest = stored.newest_executions(c, {test: executions[test] for test in by_test if test not in own})
+        return [run for found in stored.runs_of_tests(c, newest).values() for run in found]
 
     previous = store.read(earlier)
     said = "the baseline" if before and not previous else "the execution before" if previous and not before else ""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, signatures
 from agenteval_tui.history.blobs import clean, unpack_results
 from agenteval_tui.history.bulk import write_rows
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.quick_dataclass import dataclass
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 FAILED = ("failed", "error")
 """Outcomes of runs that have a cause."""
 ENDED = ("passed", "failed", "error", "needs_review")
+_LAST = 2**63 - 1  # no execution has this number
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,18 @@ def read(
     """The failures, and what `KeepCauses` should keep of them."""
     chosen = " AND r.superseded = 0" if runs is None else " AND r.id IN (SELECT value FROM json_each(?))"
     values = [] if runs is None else [json.dumps(list(runs))]
+    # The "+": runs that are named are looked up one by one, and not among all that failed.
+    status = "r.status" if runs is None else "+r.status"
     rows = connection.execute(
         "SELECT r.id, r.test, r.execution, r.status, r.error_kind, r.error_message FROM runs r"
-        f" WHERE r.status IN ('failed', 'error'){chosen} ORDER BY r.id",
+        f" WHERE {status} IN ('failed', 'error'){chosen} ORDER BY r.id",
         values,
     ).fetchall()
     stored: dict[int, list[tuple[str, int, str]]] = {}
     for run, cause, position, criterion in connection.execute(
         "SELECT r.id, c.cause, c.position, coalesce(k.hash, '') FROM runs r JOIN criterion_results c ON c.run = r.id"
         " LEFT JOIN criteria k ON k.id = c.criterion"
-        f" WHERE r.status IN ('failed', 'error') AND c.cause > ''{chosen} ORDER BY c.run, c.position",
+        f" WHERE {status} IN ('failed', 'error') AND c.cause > ''{chosen} ORDER BY c.run, c.position",
         values,
     ):
         stored.setdefault(run, []).append((cause, position, criterion))
@@ -130,12 +134,13 @@ def _made(connection: sqlite3.Connection, run: int, status: str) -> list[tuple[s
 
 def first_seen_in(connection: sqlite3.Connection, wanted: Sequence[str]) -> dict[str, int]:
     """The oldest run with each of these signatures."""
+    # A subquery a cause takes the first entry of the index; with GROUP BY all runs that have the cause are read.
     rows = connection.execute(
-        "SELECT cause, min(run) FROM criterion_results WHERE cause > '' AND cause IN (SELECT value FROM json_each(?))"
-        " GROUP BY cause",
+        "SELECT w.value, (SELECT min(run) FROM criterion_results WHERE cause = w.value AND cause > '')"
+        " FROM json_each(?) w",
         (json.dumps([clean(one) for one in wanted]),),
     )
-    return dict(rows.fetchall())
+    return {signature: run for signature, run in rows.fetchall() if run is not None}
 
 
 # Which runs to look at
@@ -161,15 +166,38 @@ def tests_where(connection: sqlite3.Connection, suite_keys: Sequence[str], test_
     return [row[0] for row in rows.fetchall()]
 
 
-def executions_of_tests(connection: sqlite3.Connection, tests: Sequence[int]) -> dict[int, list[int]]:
-    """By test: the executions in which it has ended runs, the newest first."""
+def newest_executions(
+    connection: sqlite3.Connection, before: Mapping[int, int | None], projects: Sequence[str] = ()
+) -> dict[int, int]:
+    """By test (row number): the newest execution in which it has an ended run, the newest by order of arrival.
+
+    `before`: the tests, each with the execution before which to look (None: any), `projects`: only executions of these
+    (none: of all). Tests that have none are left out. One step in an index a test, however long the history is.
+    """
+    marks = ",".join("?" * len(ENDED))
+    condition, values = runs_in(projects, "+r.execution")
+    # A subquery a test: with a join and max() all executions of the test would be read. The "+" keeps the index from
+    # being asked for each execution of the projects.
+    here = f" AND {condition}" if projects else ""
+    rows = connection.execute(
+        "SELECT w.key, (SELECT r.execution FROM runs r WHERE r.test = w.key AND r.execution < coalesce(w.value, ?)"
+        f" AND r.status IN ({marks}){here} ORDER BY r.execution DESC LIMIT 1)"
+        " FROM (SELECT CAST(key AS INTEGER) AS key, value FROM json_each(?)) w",
+        (_LAST, *ENDED, *values, json.dumps(before)),
+    )
+    return {test: execution for test, execution in rows.fetchall() if execution is not None}
+
+
+def runs_of_tests(connection: sqlite3.Connection, executions: Mapping[int, int]) -> dict[int, list[int]]:
+    """By test: the row numbers of its ended runs in the execution that is named with it, oldest first."""
     marks = ",".join("?" * len(ENDED))
     rows = connection.execute(
-        f"SELECT DISTINCT r.test, r.execution FROM runs r WHERE r.test IN (SELECT value FROM json_each(?))"
-        f" AND r.status IN ({marks}) ORDER BY r.execution DESC",
-        (json.dumps(list(tests)), *ENDED),
+        "SELECT r.test, r.id FROM (SELECT CAST(key AS INTEGER) AS test, value AS execution FROM json_each(?)) w"
+        " CROSS JOIN runs r ON r.test = w.test AND r.execution = w.execution"
+        f" WHERE r.status IN ({marks}) ORDER BY r.id",
+        (json.dumps(executions), *ENDED),
     )
     found: dict[int, list[int]] = {}
-    for test, execution in rows.fetchall():
-        found.setdefault(test, []).append(execution)
+    for test, run in rows.fetchall():
+        found.setdefault(test, []).append(run)
     return found

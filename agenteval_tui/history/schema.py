@@ -255,6 +255,9 @@ _PROJECTS = (
     "CREATE INDEX executions_by_project ON executions (project)",
 )
 
+# What a test did before is one step away, however often it was executed.
+_EXECUTIONS_OF_TESTS = ("CREATE INDEX runs_of_test_by_execution ON runs (test, execution)",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, "the first tables", _FIRST),
     Migration(2, "the replies of judges", _REPLIES),
@@ -268,6 +271,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(10, "causes by codes, not by sentences", _SIGNATURES),
     Migration(11, "agents by their configuration", _AGENTS),
     Migration(12, "executions by their project", _PROJECTS),
+    Migration(13, "the executions of each test", _EXECUTIONS_OF_TESTS),
 )
 
 

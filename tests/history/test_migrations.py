@@ -34,6 +34,7 @@ PUBLISHED = {
     10: "3e7b4113a92ffccd",
     11: "ae0f140b7bad6b11",
     12: "5c1e039e758ffc47",
+    13: "edc92ae0b10546cf",
 }
 
 
