@@ -1,0 +1,50 @@
+"""What is stored: the tables of each version of the history, and old histories as they are shown today."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+from recorder import HISTORIES, Files, Recorder
+
+from agenteval_tui.history.schema import migrate, newest
+
+COMMITTED = sorted((path.stem for path in HISTORIES.glob("*.sql")), key=lambda name: (len(name), name))
+
+
+def tables(recorder: Recorder) -> Files:
+    """The SQL of all tables and indexes of each version, as the migrations make them."""
+    found: dict[str, str] = {}
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for version in range(1, newest() + 1):
+            migrate(connection, upto=version)
+            rows = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").fetchall()
+            found[f"{version:02}.sql"] = "\n".join(_said(*row) for row in rows)
+    return found
+
+
+def _said(kind: str, name: str, sql: str | None) -> str:
+    return f"-- {kind} {name}\n{sql};\n" if sql else f"-- {kind} {name}\n"
+
+
+def opened_today(recorder: Recorder, name: str) -> Files:
+    """What an old history says when it is opened by this program, which brings it to the newest version."""
+    path = recorder.copy(name)
+    found: dict[str, object] = {}
+
+    def ask(*words: str) -> Any:
+        said = recorder.call(*words, "--json", db=path)
+        found[" ".join(words)] = said.document
+        assert said.code in (0, 1), said.err
+        return said.document
+
+    first = ask("history")[-1]["execution"]
+    failed = ask("show", first)["runs"]
+    ask("show", next(one["run"] for one in failed if one["outcome"] == "failed"))
+    ask("causes", first)
+    for words in (("baseline", "list"), ("quarantine",), ("triage",), ("review",), ("stats", "--costs")):
+        ask(*words)
+    with closing(sqlite3.connect(path)) as connection:
+        found["labels"] = connection.execute("SELECT * FROM labels ORDER BY id").fetchall()
+    return {"shown.json": found}

@@ -1,0 +1,116 @@
+"""Makes `histories/VERSION.sql`: small histories as the programs of past commits wrote them. To make one anew:
+
+    git worktree add --detach OLD COMMIT
+    PYTHONPATH=OLD python tests/golden/make_histories.py OLD tests/golden/histories/VERSION.sql
+
+`COMMITS` has the last commit at which each version of the file was the newest. Who adds a migration adds a line, and
+makes the history of the version before. The sample suites of that commit are run by its own command line, and decisions
+are made about them by those verbs that it had. It happens in `/golden/project`, which must not be there yet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+COMMITS = {
+    1: "d137e19",
+    2: "ef76afc",
+    3: "e584541",
+    4: "3008a9e",
+    5: "c3387e0",
+    6: "4aa7dab",
+    7: "4dc04a2",
+    8: "db1567a",
+    9: "e262f22",
+    10: "492b4b3",
+    11: "6058b5a",
+}
+PROJECT = Path("/golden/project")
+SUITES = ("shop-sql", "support")
+
+
+def main(old: Path, target: Path) -> None:
+    """Run the sample suites of the program in `old`, and write the history as SQL text."""
+    from sql_text import dumped
+
+    PROJECT.mkdir(parents=True)
+    try:
+        os.chdir(PROJECT)
+        (PROJECT / "pyproject.toml").write_text("")
+        for suite in SUITES:
+            shutil.copy(old / "sample_suites" / f"{suite}.suite.yaml", PROJECT)
+        place = Path("/golden/places")
+        for name in ("CONFIG", "DATA", "CACHE", "RUNTIME"):
+            os.environ[f"AGENTEVAL_{name}_DIR"] = str(place / name.lower())
+        os.environ |= {"AGENTEVAL_DB": str(PROJECT / "history.db"), "CI": "true", "AGENTEVAL_WHO": "kim"}
+        story()
+        with sqlite3.connect("history.db") as history:
+            history.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            history.execute("UPDATE executions SET owner = 'machine/boot/1/1'")
+            print(history.execute("PRAGMA user_version").fetchone(), target)
+        target.write_text(dumped(PROJECT / "history.db"), "utf-8")
+    finally:
+        shutil.rmtree("/golden")
+
+
+def story() -> None:
+    """Two executions, of which the second has other criteria; then what people decide, by the verbs that there are."""
+    support = PROJECT / "support.suite.yaml"
+    run("--seed", "7", tests=("tausenderpunkt", "order-status", "return-window", "unknown-order"))
+    support.write_text(support.read_text("utf-8").replace("14 days\n", "14 nights\n"), "utf-8")
+    run("--seed", "8", tests=("order-status", "return-window"))
+    with sqlite3.connect("history.db") as history:
+        failed = [row[0] for row in history.execute("SELECT uid FROM runs WHERE status = 'failed' ORDER BY id")]
+        (first,) = history.execute("SELECT uid FROM executions ORDER BY id LIMIT 1").fetchone()
+    call("label", f"{failed[0]}/1", "failed", "--comment", "the wrong country", "--who", "kim")
+    call("label", failed[-1], "4", "--who", "alex")
+    call("baseline", "set", first, "--who", "kim")
+    call("quarantine", "add", "tausenderpunkt", "--reason", "varies", "--who", "kim", "--until", "2030-01-01")
+    call("grade", "support.suite.yaml", "--execution", "last", "--save")
+    causes = printed("causes", "--all", "--json")
+    for cause, decision in zip(causes.get("causes", []) if causes else [], ("accept", "fix", "ignore"), strict=False):
+        name = cause.get("cause") or cause.get("id") or cause.get("name")
+        call("triage", str(name), decision, "--note", f"decided: {decision}", "--who", "kim")
+
+
+def run(*options: str, tests: tuple[str, ...]) -> None:
+    """An execution of these tests, one run of each."""
+    chosen = [word for test in tests for word in ("--test", test)]
+    call("run", *(f"{suite}.suite.yaml" for suite in SUITES), *chosen, "--repeat", "1", "--concurrency", "1", *options)
+
+
+def call(*words: str) -> int:
+    """One call of that commit's command line; a verb that it does not have is no error."""
+    from agenteval_tui.__main__ import main as agenteval
+
+    with patch.object(sys, "argv", ["agenteval", *words]):
+        try:
+            code = agenteval()
+        except SystemExit as ended:
+            code = ended.code
+    print(words, "->", code, file=sys.stderr)
+    return int(code or 0)
+
+
+def printed(*words: str) -> dict[str, object]:
+    """The document that it prints; {} if it has no such verb."""
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    with redirect_stdout(StringIO()) as out:
+        call(*words)
+    try:
+        value = json.loads(out.getvalue())
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {"causes": value}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).absolute(), Path(sys.argv[2]).absolute())

@@ -1,0 +1,62 @@
+"""A history as SQL text, and back: what is committed can be read and compared, and needs no program of ours."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+PRAGMAS = ("application_id", "user_version")
+
+
+def dumped(path: Path) -> str:
+    """All of a history file as SQL, one statement a line but for the texts of tables, in a fixed order.
+
+    The hidden tables of the full-text index come last: the index has no contents to be made of again.
+    """
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO search (search) VALUES ('optimize')")
+        lines = list(_lines(connection))
+        connection.rollback()
+    return "\n".join(lines) + "\n"
+
+
+def _lines(connection: sqlite3.Connection) -> Iterator[str]:
+    for name in PRAGMAS:
+        yield f"PRAGMA {name} = {connection.execute(f'PRAGMA {name}').fetchone()[0]};"
+    made = connection.execute(
+        "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY rowid"
+    ).fetchall()
+    virtual = [name for kind, name, sql in made if kind == "table" and sql.startswith("CREATE VIRTUAL")]
+    hidden = {name for _, name, _ in made for owner in virtual if re.fullmatch(rf"{owner}_\w+", name)}
+    for _, name, sql in made:
+        if name not in hidden:
+            yield f"{sql};"
+    tables = [name for kind, name, _ in made if kind == "table" and name not in hidden and name not in virtual]
+    for table in sorted(tables):
+        yield from _rows(connection, table)
+    for table in sorted(hidden):
+        yield f"DELETE FROM {table};"
+        yield from _rows(connection, table)
+    yield "DELETE FROM sqlite_sequence;"
+    yield from _rows(connection, "sqlite_sequence")
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    quoted = ", ".join(f'quote("{name}")' for name in columns)
+    rows = connection.execute(
+        f"SELECT {quoted} FROM {table} ORDER BY {', '.join(map(str, range(1, len(columns) + 1)))}"
+    )
+    for row in rows:
+        yield f"INSERT INTO {table} VALUES ({','.join(row)});"
+
+
+def loaded(text: str, path: Path) -> None:
+    """Write the history that `dumped` gave this text of."""
+    connection = sqlite3.connect(path)
+    try:
+        connection.executescript(f"BEGIN;\n{text}\nCOMMIT;")
+    finally:
+        connection.close()

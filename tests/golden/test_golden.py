@@ -1,0 +1,27 @@
+"""What is stored, sent and published stays as it is: see `recorder.py`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import histories
+import pytest
+from recorder import EXPECTED, Recorder, Subject, compare
+
+SUBJECTS: dict[str, Subject] = {
+    "tables": histories.tables,
+    **{f"history-{name}": partial(histories.opened_today, name=name) for name in histories.COMMITTED},
+}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_golden(name: str, recorder: Recorder, request: pytest.FixtureRequest) -> None:
+    compare(name, SUBJECTS[name](recorder), update=request.config.getoption("update_snapshots"))
+
+
+def test_every_file_is_of_a_subject() -> None:
+    assert {path.name for path in EXPECTED.iterdir()} == set(SUBJECTS)
+
+
+def test_every_version_of_the_history_before_this_one_is_here() -> None:
+    assert [int(name) for name in histories.COMMITTED] == list(range(1, histories.newest()))
