@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import faulthandler
+import gc
 import os
 import random
 import shutil
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,6 +43,9 @@ ROUND = 250  # gestures between two starts of the app
 BURST = 8  # gestures at most that come at once
 LEAVING = 12  # escapes at most until a work screen is as it was opened, then q
 HANG_S = 1.0  # of the main thread's own time, between two looks
+STUCK_S = 180.0  # by the clock, without one more gesture: then it is not the machine that is slow
+LOOKS = 12  # at where it is, while it does nothing else
+LOOK = 20  # gestures between two looks at the project's files
 
 KEYS = sorted({key for action in ACTIONS for key in action.keys.split(",")} - {"q", "ctrl+c"})
 MORE_KEYS = (
@@ -66,6 +71,7 @@ class Game:
     rounds: int = 0
     longest_s: float = 0.0
     hang_s: float = HANG_S
+    stuck_s: float = STUCK_S
     log: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -75,13 +81,18 @@ class Game:
 
 
 class Watched(AgentevalApp):
-    """The app, which notes when a person saves something."""
+    """The app, which notes when a person saves something, and when something broke."""
 
-    CSS_PATH = Path(app_module.__file__).with_suffix(".tcss")
+    CSS_PATH = Path(app_module.__file__).with_suffix(".tcss")  # type: ignore[assignment]
 
-    def __init__(self, start: AppStart) -> None:
+    def __init__(self, start: AppStart, fault: Callable[[str], None]) -> None:
         super().__init__(start)
         self.saved = 0
+        self._fault = fault
+
+    def say_bug(self, error: BaseException, doing: str) -> None:
+        self._fault(f"it broke ({doing}):\n" + "".join(traceback.format_exception(error)))
+        super().say_bug(error, doing)
 
     async def run_action(self, action: Any, *arguments: Any, **named: Any) -> bool:
         name = (action if isinstance(action, str) else str(action[1])).rpartition(".")[2].partition("(")[0]
@@ -120,6 +131,22 @@ def nothing_sent(faults: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         socket.socket.connect = connect  # type: ignore[method-assign]
+
+
+@contextmanager
+def nothing_forgotten(faults: Callable[[str], None]) -> Iterator[None]:
+    """Says of each thing that was to be done and was never begun."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RuntimeWarning)
+        show = warnings.showwarning
+
+        def noted(message: Warning | str, category: type[Warning], *rest: Any) -> None:
+            if "never awaited" in str(message):
+                faults(str(message))
+            show(message, category, *rest)
+
+        warnings.showwarning = noted  # type: ignore[assignment]
+        yield
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -223,10 +250,43 @@ class Monkey:
         del self._game.log[:-400]
 
 
+class Files:
+    """The project's files, looked at now and then: none may change unless somebody saved shortly before."""
+
+    def __init__(self, app: Watched, game: Game) -> None:
+        self._app = app
+        self._game = game
+        self._folder = Path.cwd()
+        self._known = contents(self._folder)
+        self._saved = [0, 0]  # how often was saved at the last looks
+        self._doubtful: list[str] = []
+        self._next = game.gestures + LOOK
+
+    def look(self) -> None:
+        """Once in a while: what has changed?"""
+        if self._game.gestures >= self._next:
+            self._next = self._game.gestures + LOOK
+            self.compare()
+
+    def compare(self, *, last: bool = False) -> None:
+        """What has changed since the last look? Something that is written now may be said to be saved in a moment."""
+        before, now, saved = self._known, contents(self._folder), self._app.saved
+        if self._doubtful and saved == self._saved[-1]:
+            self._game.fault(f"nobody saved, and these changed: {self._doubtful}")
+        self._doubtful = []
+        changed = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        if changed and saved == self._saved[0]:
+            self._doubtful = changed
+            if last:
+                self._game.fault(f"nobody saved, and these changed: {changed}")
+        self._known = now
+        self._saved = [self._saved[-1], saved]
+
+
 class Heart:
     """How long the main thread had something to do between two turns of the loop, and where it was meanwhile.
 
-    Its own processor time: a busy machine is no fault of the app.
+    Its own processor time: a busy machine is no fault of the app. Only what comes to no end is measured by the clock.
     """
 
     def __init__(self, game: Game) -> None:
@@ -253,33 +313,43 @@ class Heart:
             self._ends.set()
 
     def _look(self) -> None:
+        seen, since = -1, time.monotonic()
         while not self._ends.wait(0.05):
+            if seen != self._game.gestures:
+                seen, since = self._game.gestures, time.monotonic()
+            elif time.monotonic() - since > self._game.stuck_s:
+                self._game.fault(f"nothing more was done for {self._game.stuck_s:.0f} s")
+                give_up(self._game)
             late = time.monotonic() - self._beat
             frame = sys._current_frames().get(self._main)
-            if late > self._game.hang_s * 0.6 and frame is not None:
-                self._where += f"after {late:.2f} s\n" + "".join(traceback.format_stack(frame)[-8:])
+            if late > self._game.hang_s * 0.6 and frame is not None and self._where.count("after ") < LOOKS:
+                self._where += f"after {late:.2f} s\n" + "".join(traceback.format_stack(frame)[-10:])
+
+
+def give_up(game: Game) -> None:
+    """Say what is known of a game that comes to no end, and end with it."""
+    print(*game.faults, sep="\n", flush=True)
+    faulthandler.dump_traceback(all_threads=True)
+    os._exit(1)
 
 
 async def play_round(app: Watched, rng: random.Random, game: Game, gestures: int, size: tuple[int, int]) -> None:
     """Start the app, play, leave with escape and q."""
-    project = Path.cwd()
-    with sheets_noted(app), nothing_sent(game.fault):
-        async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
-            heart = asyncio.create_task(Heart(game).beat())
-            try:
-                before = contents(project)
-                await _play(app, pilot, rng, game, gestures)
+    with sheets_noted(app), nothing_sent(game.fault), nothing_forgotten(game.fault):
+        heart = asyncio.create_task(Heart(game).beat())
+        try:
+            async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
+                files = Files(app, game)
+                await _play(app, pilot, rng, game, gestures, files)
                 await _leave(app, pilot, game)
-                after = contents(project)
-                changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-                if changed and not app.saved:
-                    game.fault(f"nobody saved, and these changed: {changed}")
-            finally:
-                heart.cancel()
+                files.compare(last=True)
+        finally:
+            heart.cancel()
+            gc.collect()  # what was never awaited is said when it is thrown away
     game.rounds += 1
 
 
-async def _play(app: Watched, pilot: Pilot[Any], rng: random.Random, game: Game, gestures: int) -> None:
+async def _play(app: Watched, pilot: Pilot[Any], rng: random.Random, game: Game, gestures: int, files: Files) -> None:
     monkey = Monkey(rng, app, game)
     end = game.gestures + gestures
     while game.gestures < end and app._exception is None:
@@ -291,6 +361,7 @@ async def _play(app: Watched, pilot: Pilot[Any], rng: random.Random, game: Game,
             await pilot.pause(rng.choice((0.0, 0.0, 0.02, 0.15)))
         if app._exception is None and not app.screen_stack:
             game.fault("there is no screen")
+        files.look()
 
 
 async def _leave(app: Watched, pilot: Pilot[Any], game: Game) -> None:
@@ -334,7 +405,7 @@ async def play(suites: Path, db: Path, game: Game, gestures: int, sizes: tuple[t
     """Play that many gestures, the app started anew every now and then."""
     rng = random.Random(game.seed)
     while game.gestures < gestures and not game.faults:
-        app = Watched(AppStart(paths=(suites,), db=db))
+        app = Watched(AppStart(paths=(suites,), db=db), game.fault)
         size = sizes[game.rounds % len(sizes)]
         try:
             await play_round(app, rng, game, min(ROUND, gestures - game.gestures), size)

@@ -31,7 +31,7 @@ async def test_whatever_is_done_nothing_breaks_hangs_or_is_lost(
     del suites
     game = monkey.Game(SEED)
     # A busy machine is no hang; the program `monkey.py` looks closer.
-    game.hang_s = 20.0
+    game.hang_s, game.stuck_s = 20.0, 1e9
     await monkey.play(mine, db, game, EVENTS, monkey.SIZES[:3])
     assert game.gestures >= EVENTS
     assert not game.faults, "\n".join(game.faults)
@@ -46,7 +46,7 @@ async def test_the_monkey_would_see_a_crash_a_change_and_what_cannot_be_left(
     monkeypatch.chdir(suites)
 
     async def seen(gesture: object) -> str:
-        game = monkey.Game(1)
+        game = monkey.Game(1, stuck_s=1e9)
         monkeypatch.setattr(monkey.Monkey, "gesture", gesture)
         await monkey.play(suites, db, game, 1, ((80, 24),))
         return "\n".join(game.faults)
@@ -57,12 +57,30 @@ async def test_the_monkey_would_see_a_crash_a_change_and_what_cannot_be_left(
 
     def litter(self: monkey.Monkey) -> None:
         self._game.gestures += 1
-        (suites / "litter.svg").touch()
+        (suites / f"litter-{self._game.gestures}.svg").touch()
 
     def stay(self: monkey.Monkey) -> None:
         self._game.gestures += 1
         monkeypatch.setattr(type(self._app), "action_quit", lambda _: None)
 
+    def forget(self: monkey.Monkey) -> None:
+        self._game.gestures += 1
+
+        async def work() -> None:
+            return
+
+        work()  # type: ignore[unused-coroutine]
+
+    def stumble(self: monkey.Monkey) -> None:
+        self._game.gestures += 1
+
+        async def work() -> None:
+            raise LookupError("on the way")
+
+        self._app.screen.run_worker(work(), exit_on_error=False)
+
     assert "ZeroDivisionError" in await seen(crash)
-    assert "litter.svg" in await seen(litter)
+    assert "litter-1.svg" in await seen(litter)
+    assert "never awaited" in await seen(forget)
+    assert "LookupError: on the way" in await seen(stumble)
     assert "do not leave" in await seen(stay)
