@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -30,6 +30,7 @@ from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.session import Session
 from agenteval_tui.tui.state import State, flag, name_of_start
 from agenteval_tui.tui.theming import Theming
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.cli.start import AppStart
@@ -119,7 +120,7 @@ class AgentevalApp(Theming):
                 if isinstance(self.screen, FrameScreen):
                     self.screen.new_runs()
 
-        self.run_worker(cast(Any, look), group="history", exclusive=True, exit_on_error=False, name="history")
+        start_worker(self, look, group="history")
 
     def _say_waits(self) -> None:
         """Say it when the history is waited for, in whichever thread that is."""

@@ -13,6 +13,7 @@ from agenteval_tui.tui.lines import Cell
 from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.outcomes import glyph
 from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import ExecutionRow, RunRow
@@ -38,7 +39,7 @@ class Running(Going):
 
     def count_running(self) -> None:
         """Look how many executions run now, for the title; while there are some, look again."""
-        self.run_worker(self._count_running(), group="running", exclusive=True, exit_on_error=False)
+        start_worker(self, self._count_running, group="running")
 
     async def _count_running(self) -> None:
         from agenteval_tui.runs.client import live_executions

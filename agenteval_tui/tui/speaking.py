@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from textual.notifications import Notification, Notify
+from textual.worker import Worker, WorkerState
 
 from agenteval_tui import places
 from agenteval_tui.own_files import log_error
@@ -72,3 +73,8 @@ class Speaking(InOrder):
         kind = type(error).__name__
         kept = f"The traceback is in {path}" if path is not None else "Its traceback can't be written"
         self.say(f"A bug in agenteval ({doing}: {kind}: {error}). {kept}", severity="error")
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker of the app's own that broke: say it once, go on."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            self.say_bug(event.worker.error, event.worker.name)

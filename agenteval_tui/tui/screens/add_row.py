@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -20,6 +20,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.dataset_rows import Added
@@ -78,7 +79,7 @@ class AddRowScreen(Sheet["Added | None"]):
         """Write it."""
         if not self._writing:
             self._writing = True
-            self.run_worker(self._write(), group="write", exclusive=True, exit_on_error=False)
+            start_worker(self, self._write, group="write")
 
     def _made(self) -> tuple[Path, dict[str, Any]]:
         values = self.query_one(Form).values()
@@ -93,7 +94,7 @@ class AddRowScreen(Sheet["Added | None"]):
 
     def _look(self) -> None:
         # Not the coroutine: one that a newer key ends before it began would never be awaited.
-        self.run_worker(cast(Any, self._show), group="preview", exclusive=True, exit_on_error=False)
+        start_worker(self, self._show, group="preview")
 
     async def _show(self) -> None:
         await asyncio.sleep(QUIET_SECONDS)

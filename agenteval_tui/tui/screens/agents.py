@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual.app import ComposeResult
@@ -26,6 +27,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.interface import CheckReport
@@ -157,7 +159,7 @@ class AgentsScreen(FrameScreen):
         chat = self._chats.pop(key, None)
         if chat is not None:
             self.workers.cancel_group(self, f"chat-{key}")
-            self.run_worker(chat.close(), group="close", exit_on_error=False)
+            start_worker(self, chat.close, group="close", exclusive=False)
 
     def _empty(self) -> list[Line]:
         if self._query:
@@ -274,9 +276,7 @@ class AgentsScreen(FrameScreen):
         room = asyncio.Semaphore(AT_ONCE)
         for one in agents:
             self._reports[one.key] = None
-            self.run_worker(
-                self._check_one(one, room, permission), group=f"check-{one.key}", exclusive=True, exit_on_error=False
-            )
+            start_worker(self, partial(self._check_one, one, room, permission), group=f"check-{one.key}")
         self._refresh_agents()
 
     async def _check_one(self, one: Configured, room: asyncio.Semaphore, permission: Permission) -> None:
@@ -355,7 +355,7 @@ class AgentsScreen(FrameScreen):
             box.value = ""
         self._asked_at[one.key] = time.monotonic()
         self._show_chat()
-        self.run_worker(self._talk(one, chat, text), group=f"chat-{one.key}", exclusive=True, exit_on_error=False)
+        start_worker(self, partial(self._talk, one, chat, text), group=f"chat-{one.key}")
         self._touch()
 
     async def _talk(self, one: Configured, chat: Conversation, text: str) -> None:

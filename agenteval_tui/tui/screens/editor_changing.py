@@ -13,6 +13,7 @@ from agenteval_tui.tui.screens.editor_docs import Doc
 from agenteval_tui.tui.screens.editor_fields import criterion_rows, rows_of
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
+from agenteval_tui.tui.workers import start_worker
 
 KEEP_S = 0.5
 """So long after a change its draft is written."""
@@ -165,8 +166,8 @@ class EditorChanging(EditorChecking):
         if doc is None or doc.chosen is None:
             return
         kind, store = doc.chosen.values["prototype_class"], self.agenteval.session.store
-        answer = self._assist.answer(event, kind, store, doc.loaded.key, doc.test_id)
-        self.run_worker(answer, group="assist", exclusive=True, exit_on_error=False, name="completing")
+        answer = partial(self._assist.answer, event, kind, store, doc.loaded.key, doc.test_id)
+        start_worker(self, answer, group="assist", name="completing")
 
     async def action_explain(self) -> None:
         doc, editor = self._doc, self.query_one("#config", ConfigEditor)

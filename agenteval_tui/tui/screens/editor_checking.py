@@ -12,6 +12,7 @@ from agenteval_tui.tui.screens.editor_live import EditorLive
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.form import Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.check_edit import FieldProblem
@@ -30,7 +31,7 @@ class EditorChecking(EditorLive):
         self._check_again = True
         if not self._checking:
             self._checking = True
-            self.run_worker(self._check_all(), group="check", exit_on_error=False, name="checking")
+            start_worker(self, self._check_all, group="check", exclusive=False, name="checking")
 
     async def _check_all(self) -> None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
@@ -26,6 +26,7 @@ from agenteval_tui.tui.screens.editor_filling import EditorFilling
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.trial import Trial
@@ -64,7 +65,7 @@ class EditorLive(EditorFilling):
     def _try(self) -> None:
         """The criterion that is chosen, or what it says, is another one now."""
         # Not the coroutine: one that a newer keystroke ends before it began would never be awaited.
-        self.run_worker(cast(Any, self._try_it), group="live", exclusive=True, exit_on_error=False, name="judging")
+        start_worker(self, self._try_it, group="live", name="judging")
 
     def _read_runs_again(self) -> None:
         """New runs may have come; the one that is looked at stays."""
@@ -249,4 +250,4 @@ class EditorLive(EditorFilling):
                 editor.replace_all(suggestions[0].relaxation.new_text)
                 self.agenteval.say(f"{suggestions[0].relaxation.title}. ^z takes it back.")
 
-        self.run_worker(cast(Any, relax), group="relax", exclusive=True, exit_on_error=False, name="relaxing")
+        start_worker(self, relax, group="relax", name="relaxing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -18,6 +19,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.history.rows import RunRow
@@ -79,8 +81,8 @@ class ExportScreen(Sheet["Path | None"]):
             self._complain(AgentevalError("a file name is needed"))
         elif not self._writing:
             self._writing = True
-            write = self._write(values["form"], Path(values["file"]).expanduser())
-            self.run_worker(write, group="write", exclusive=True, exit_on_error=False)
+            write = partial(self._write, values["form"], Path(values["file"]).expanduser())
+            start_worker(self, write, group="write")
 
     async def _write(self, form: str, path: Path) -> None:
         store = cast("AgentevalApp", self.app).session

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -22,6 +22,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.exchange.importing import ImportReport
@@ -155,7 +156,7 @@ class ImportScreen(_FileScreen):
             self._look(event.form.values()["path"])
 
     def _look(self, text: str) -> None:
-        self.run_worker(cast(Any, partial(self._see, text)), group="look", exclusive=True, exit_on_error=False)
+        start_worker(self, partial(self._see, text), group="look")
 
     async def _see(self, text: str) -> None:
         await asyncio.sleep(0.05)  # while somebody types
@@ -194,7 +195,7 @@ class ImportScreen(_FileScreen):
         self._busy, self._stop = True, False
         self.workers.cancel_group(self, "look")
         work = partial(self._bring, path, Path(path.strip()).expanduser())
-        self.run_worker(cast(Any, work), group="bring", exit_on_error=False)
+        start_worker(self, work, group="bring", exclusive=False)
 
     async def _bring(self, named: str, path: Path) -> None:
         self.tell(("Reading …", "running"))
@@ -381,7 +382,7 @@ class ExportScreen(_FileScreen):
             self.tell((f"{one_line(str(path), 200)} is there already: enter again writes over it.", "failed"))
             return
         self._busy = True
-        self.run_worker(cast(Any, partial(self._write, path, values["format"])), group="write", exit_on_error=False)
+        start_worker(self, partial(self._write, path, values["format"]), group="write", exclusive=False)
 
     async def _write(self, path: Path, name: str) -> None:
         from agenteval_tui.exchange.exporting import exporter_named, stored_runs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.binding import BindingType
@@ -15,6 +16,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.lines import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.app import AgentevalApp
@@ -104,7 +106,7 @@ class FrameScreen(Screen[None]):
 
         self._following = show
 
-        self.run_worker(cast(Any, rested), group="follow", exclusive=True, exit_on_error=False, name="follow")
+        start_worker(self, rested, group="follow")
 
     def follow_now(self) -> None:
         """Show what `soon` would show in a moment."""
@@ -135,8 +137,7 @@ class FrameScreen(Screen[None]):
             if self.is_attached:
                 then(result)
 
-        # Not the coroutine: one that a newer question ends before it began would never be awaited.
-        self.run_worker(cast(Any, answer), group=group, exclusive=True, exit_on_error=False, name=group)
+        start_worker(self, answer, group=group)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke is a bug: say it once, keep the traceback, go on."""
@@ -199,7 +200,9 @@ class FrameScreen(Screen[None]):
                         # Two keys in one entry (`J K`) do one thing each.
                         both = method.split("|")
                         second = word == key and event.x - column >= (len(key) + 1) // 2
-                        self.run_worker(self._do(both[-1] if second else both[0]), exit_on_error=False)
+                        start_worker(
+                            self, partial(self._do, both[-1] if second else both[0]), group="click", exclusive=False
+                        )
                         return
                 return
             column += len(text)

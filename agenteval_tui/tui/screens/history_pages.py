@@ -6,7 +6,6 @@ import asyncio
 from array import array
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
 
 from agenteval_tui.history.rows import RunFilter
 from agenteval_tui.history.scope import several_projects
@@ -14,6 +13,7 @@ from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows
 from agenteval_tui.tui.screens.history_changes import HistoryChanges
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 
 class HistoryPages(HistoryChanges):
@@ -87,7 +87,7 @@ class HistoryPages(HistoryChanges):
     def _read_wanted(self) -> None:
         if not self._reading and self._wanted and self._rows is not None:
             self._reading = True
-            self.run_worker(cast(Any, self._read_pages), group="pages", exit_on_error=False, name="pages")
+            start_worker(self, self._read_pages, group="pages", exclusive=False)
 
     async def _read_pages(self) -> None:
         """Read pages one after another, those that were asked for last first: who scrolls on has left the others."""

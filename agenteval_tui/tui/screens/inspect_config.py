@@ -15,6 +15,7 @@ from agenteval_tui.tui.screens.assist import Assist
 from agenteval_tui.tui.screens.inspect_edits import Draft, DraftKey, KeptConfigs
 from agenteval_tui.tui.screens.inspect_panes import InspectPanes
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Workbench
@@ -138,8 +139,8 @@ class InspectConfig(InspectPanes):
         if bench is None:
             return
         run, kind = bench.run, bench.criteria[self._criterion].spec.prototype_class
-        answer = self._assist.answer(event, kind, bench.store, run.suite_key, run.test_id)
-        self.run_worker(answer, group="assist", exclusive=True, exit_on_error=False, name="completing")
+        answer = partial(self._assist.answer, event, kind, bench.store, run.suite_key, run.test_id)
+        start_worker(self, answer, group="assist", name="completing")
 
     async def action_explain(self) -> None:
         bench = self._bench
@@ -150,7 +151,7 @@ class InspectConfig(InspectPanes):
             self.agenteval.say("Nothing is known of what stands at the cursor.")
 
     def _regrade(self, text: str, *, first: bool = False) -> None:
-        self.run_worker(self._judge(text, first), group="judge", exclusive=True, exit_on_error=False, name="judging")
+        start_worker(self, partial(self._judge, text, first), group="judge", name="judging")
 
     async def _judge(self, text: str, first: bool) -> None:
         bench = self._bench

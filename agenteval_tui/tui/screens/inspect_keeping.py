@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.screens.inspect_opening import InspectOpening
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import Given
@@ -121,7 +122,7 @@ class InspectKeeping(InspectOpening):
         if result.outcome != "failed":
             self.agenteval.say(f"{one_line(self._criterion_name(), 60)} does not fail on this run.")
             return
-        self.run_worker(self._relax_now(), group="relax", exclusive=True, exit_on_error=False)
+        start_worker(self, self._relax_now, group="relax")
 
     async def _relax_now(self) -> None:
         bench, number, editor = self._bench, self._criterion, self._editor

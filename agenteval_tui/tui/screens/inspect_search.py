@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from textual.widgets import Input
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES
 from agenteval_tui.tui.screens.inspect_panes import InspectPanes
+from agenteval_tui.tui.workers import start_worker
 
 
 class InspectSearch(InspectPanes):
@@ -36,8 +38,7 @@ class InspectSearch(InspectPanes):
     def _search(self, words: str) -> None:
         self._found = words
         self._said = ""
-        work = self._look_for(words)
-        self.run_worker(work, group="search", exclusive=True, exit_on_error=False, name="searching")
+        start_worker(self, partial(self._look_for, words), group="search", name="searching")
 
     async def _look_for(self, words: str) -> None:
         view = self._view

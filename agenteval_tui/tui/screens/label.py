@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
@@ -21,6 +22,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.labels import Given
@@ -147,7 +149,7 @@ class LabelScreen(Sheet["Given | None"]):
             return
         self._saving = True
         label = self.label
-        self.run_worker(self._write(label), group="write", exclusive=True, exit_on_error=False)
+        start_worker(self, partial(self._write, label), group="write")
 
     async def _write(self, label: Label) -> None:
         from agenteval_tui.analysis.labels import give_label

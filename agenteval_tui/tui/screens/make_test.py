@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
@@ -18,6 +19,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.chat import Conversation
@@ -54,7 +56,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
-        self.run_worker(self._read(), group="suites", exit_on_error=False)
+        start_worker(self, self._read, group="suites")
 
     async def _read(self) -> None:
         try:
@@ -85,7 +87,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             problems["suite"] = f"there is no suite to write to: {key} on Suites makes one"
         form.complain(problems)
         if not problems:
-            self.run_worker(self._write(values), group="write", exclusive=True, exit_on_error=False)
+            start_worker(self, partial(self._write, values), group="write")
 
     async def _write(self, values: dict[str, str]) -> None:
         suite = next(one for one in self._suites if one.key == values["suite"])

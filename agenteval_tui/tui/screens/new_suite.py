@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
@@ -17,6 +18,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.app import AgentevalApp
@@ -53,7 +55,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
-        self.run_worker(self._offer_agents(), group="agents", exit_on_error=False)
+        start_worker(self, self._offer_agents, group="agents")
 
     async def _offer_agents(self) -> None:
         try:
@@ -79,7 +81,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
             return
         event.form.complain(missing)
         if not missing:
-            self.run_worker(self._write(values), group="write", exclusive=True, exit_on_error=False)
+            start_worker(self, partial(self._write, values), group="write")
 
     async def _write(self, values: dict[str, str]) -> None:
         new_suite = self._app.session.new_suite

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,6 +21,7 @@ from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.configured import Configured
@@ -63,7 +64,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
-        self.run_worker(self._offer_agents(), group="agents", exit_on_error=False)
+        start_worker(self, self._offer_agents, group="agents")
         self._plan()
 
     # What is asked
@@ -122,9 +123,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
             self.query_one("#estimate", LineBlock).show(self._estimate_lines)
             return
         self._estimating = True
-        # Not the coroutine itself: one that a newer one ends before it began would be complained about.
-        work: Any = partial(self._count, made)
-        self.run_worker(work, group="plan", exclusive=True, exit_on_error=False)
+        start_worker(self, partial(self._count, made), group="plan")
 
     async def _count(self, options: PlanOptions) -> None:
         await asyncio.sleep(QUIET_S)

@@ -19,6 +19,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.history.pruning import Prunable, Pruning
@@ -84,9 +85,7 @@ class PruneScreen(Sheet["bool | None"]):
             self._sure = True
             self._retell()
             return
-        self.run_worker(
-            cast(Any, partial(self._remove, self._found)), group="prune", exclusive=True, exit_on_error=False
-        )
+        start_worker(self, partial(self._remove, self._found), group="prune")
 
     def action_leave(self) -> None:
         """Stop what goes on, or close."""
@@ -118,7 +117,7 @@ class PruneScreen(Sheet["bool | None"]):
             self._retell()
             return
         self._retell()
-        self.run_worker(cast(Any, partial(self._read, wanted)), group="look", exclusive=True, exit_on_error=False)
+        start_worker(self, partial(self._read, wanted), group="look")
 
     async def _read(self, wanted: Pruning) -> None:
         from agenteval_tui.history.pruning import prunable

@@ -20,6 +20,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import SuiteOverview
@@ -156,7 +157,7 @@ class QuarantineScreen(Sheet["str | None"]):
                 self._saving = False
             self.dismiss(said)
 
-        self.run_worker(write(), group="write", exclusive=True, exit_on_error=False)
+        start_worker(self, write, group="write")
 
     @property
     def _store(self) -> Store:

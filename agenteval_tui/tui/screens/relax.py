@@ -15,6 +15,7 @@ from agenteval_tui.tui.lines import Line, spread
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.relaxing import Suggestion
@@ -87,7 +88,7 @@ class RelaxScreen(Sheet[str]):
         rows = self.query_one("#relaxations", VirtualList)
         rows.set_empty([(("  Looking …", "dim"),)])
         rows.focus()
-        self.run_worker(self._count(), group="relax", exit_on_error=False)
+        start_worker(self, self._count, group="relax")
 
     async def _count(self) -> None:
         rows = self.query_one("#relaxations", VirtualList)

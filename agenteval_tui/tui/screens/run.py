@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -28,6 +28,7 @@ from agenteval_tui.tui.watching import ALL, Watching
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.client import Live
@@ -137,13 +138,7 @@ class RunScreen(FrameScreen):
             return
         self._follow = True
         self._cancel_asked = False
-        self.run_worker(
-            cast(Any, partial(self._watch_on, self._watch)),
-            group="watch",
-            exclusive=True,
-            exit_on_error=False,
-            name="watching",
-        )
+        start_worker(self, partial(self._watch_on, self._watch), group="watch", name="watching")
 
     async def _watch_on(self, watch: Watching) -> None:
         try:
@@ -405,7 +400,7 @@ class RunScreen(FrameScreen):
     def _send(self, verb: str, *, run: str = "", number: int = 0) -> None:
         watch = self._watch
         if watch is not None and watch.view is self._view:
-            self.run_worker(watch.send(verb, run=run, number=number), group="send", exit_on_error=False)
+            start_worker(self, partial(watch.send, verb, run=run, number=number), group="send", exclusive=False)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another test: show its run in the chosen column. A person who moved does not want to be moved."""

@@ -25,6 +25,7 @@ from agenteval_tui.tui.state import text, texts
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
@@ -164,7 +165,7 @@ class SuitesTree(FrameScreen):
         self._show_tree(overview)
         if not self._watching:
             self._watching = True
-            self.run_worker(self._watch_files(), group="files", exit_on_error=False)
+            start_worker(self, self._watch_files, group="files", exclusive=False)
             for notice in self.agenteval.session.notices:
                 self.agenteval.say(notice, severity="warning")
             self._say_drafts()

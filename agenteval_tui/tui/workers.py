@@ -1,0 +1,29 @@
+"""Work beside a screen that waits for something: begun here only, so that all of it is begun in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from textual.dom import DOMNode
+from textual.worker import Worker
+
+
+def start_worker(
+    node: DOMNode,
+    work: Callable[[], Coroutine[Any, Any, object]],
+    *,
+    group: str,
+    exclusive: bool = True,
+    name: str = "",
+) -> Worker[Any]:
+    """Do `work` beside what `node` does. `exclusive`: the node's other work of the group is cancelled.
+
+    It ends when the node is taken away. An error in it goes to the node as a `Worker.StateChanged`. `work` is called,
+    not given as a coroutine: one that is cancelled before it began would never be awaited.
+    """
+
+    async def run() -> object:
+        return await work()  # of any kind of callable: Textual asks for an `async def`
+
+    return node.run_worker(run, group=group, exclusive=exclusive, exit_on_error=False, name=name or group)
