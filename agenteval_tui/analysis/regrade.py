@@ -51,28 +51,43 @@ class Regraded:
         return verdict_of(self.foreign).outcome if self.foreign else None
 
 
-def rules_of_suites(loaded: Sequence[LoadedSuite]) -> Callable[[RunRow], Rules | None]:
-    """The rules for a run: those of the test with the same id, ignoring case; None when no suite has one.
+def rules_of_suites(loaded: Sequence[LoadedSuite], rows: Sequence[RunRow] = ()) -> Callable[[RunRow], Rules | None]:
+    """The rules for a run: those of the test with the same id, ignoring case, of the suite that the run came from.
 
-    Where several suites have a test of that id, the one that the run came from is taken, else the first.
+    `rows` are all runs that the suites are to be used for. A suite that some of them came from, or that has the name
+    of one (it was moved or copied), has rules for these runs only. Any other suite has rules for every run, where it is
+    the only one with a test of that id. None for the rest: the rules of another suite's test are no rules for a run.
     """
     from agenteval_tui.runs.criteria import specs_of
 
-    by_id: dict[str, list[tuple[str, Rules]]] = {}
+    keys = {one.key for one in loaded}
+    own = {row.suite_key for row in rows} & keys
+    names = {row.suite_name.casefold() for row in rows if row.suite_key not in keys}
+    by_id: dict[str, list[tuple[LoadedSuite, Rules]]] = {}
     for one in loaded:
         for test in one.suite.tests if one.suite is not None else ():
             threshold = test.pass_threshold
             if threshold is None and one.suite is not None:
                 threshold = one.suite.defaults.pass_threshold
             rules = Rules(specs_of(test.criteria), threshold, test.variables)
-            by_id.setdefault(test.id.casefold(), []).append((one.key, rules))
+            by_id.setdefault(test.id.casefold(), []).append((one, rules))
 
     def find(row: RunRow) -> Rules | None:
         found = by_id.get(row.test_id.casefold(), [])
-        own = [rules for key, rules in found if key == row.suite_key]
-        return own[0] if own else found[0][1] if found else None
+        if row.suite_key in keys:
+            found = [one for one in found if one[0].key == row.suite_key]
+            return found[0][1] if found else None
+        found = [one for one in found if one[0].key not in own]
+        name = row.suite_name.casefold()
+        fitting = [one for one in found if _name(one[0]) == name]
+        fitting = fitting or [one for one in found if _name(one[0]) not in names - {name}]
+        return fitting[0][1] if len(fitting) == 1 else None
 
     return find
+
+
+def _name(loaded: LoadedSuite) -> str:
+    return loaded.suite.name.casefold() if loaded.suite is not None else ""
 
 
 Ask = Callable[[Sequence["Case"]], "Sequence[Answers]"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from agenteval_tui.grading.questions import Reply
     from agenteval_tui.grading.results import CriterionResult
     from agenteval_tui.grading.spec import CriterionSpec
+    from agenteval_tui.history.rows import RunRow
     from agenteval_tui.history.store import Store
     from agenteval_tui.transcripts.model import Transcript
 
@@ -76,9 +77,10 @@ def command(
     """Grade transcripts with criteria.
 
     The criteria are those of --criteria FILE, for every transcript; or those of SUITES, for stored runs of tests with
-    the same id. The transcripts are given (--transcript, --transcripts) or stored (--execution, --run). Where another
-    tool's verdict is stored with a run it is shown beside ours. Judges and others are asked only with --judge or
-    --trust; else what they said before counts, and what they have not said yet is an error.
+    the same id; a suite of the execution grades its own runs only. The transcripts are given (--transcript,
+    --transcripts) or stored (--execution, --run). Where another tool's verdict is stored with a run it is shown beside
+    ours. Judges and others are asked only with --judge or --trust; else what they said before counts, and what they
+    have not said yet is an error.
     """
     sources = [one for one in (transcript_file, lines_file, execution, run_ref) if one is not None]
     if len(sources) != 1:
@@ -296,22 +298,21 @@ def _grade_stored(
     asked: tuple[str | None, bool],
 ) -> int:
     from agenteval_tui.analysis.regrade import Rules, agreement, regrade, rules_of_suites
+    from agenteval_tui.cli.run import load_for_run
 
     with invocation.store() as store:
+        rules = None
         if criteria_file is not None:
             rules = Rules(tuple(_read_criteria(invocation, criteria_file)), None, variables)
-            find: Callable[[Any], Rules | None] = lambda row: rules  # noqa: E731
-        else:
-            from agenteval_tui.cli.run import load_for_run
-
-            by_test = rules_of_suites(load_for_run(invocation, suites, ()))
-            find = _with_variables(by_test, variables)
+        loaded = load_for_run(invocation, suites, ()) if rules is None else []
         references = invocation.references(store)
         one_run = references.run(run_ref) if run_ref is not None else None
         row = references.execution(one_run.execution_id if one_run is not None else execution or "")
         wanted = {test.casefold() for test in tests}
         every = [one_run] if one_run is not None else store.runs_of_execution(row.id)
         rows = [one for one in every if not wanted or one.test_id.casefold() in wanted]
+        by_test = _with_variables(rules_of_suites(loaded, store.runs_of_execution(row.id)), variables)
+        find: Callable[[RunRow], Rules | None] = by_test if rules is None else lambda row: rules
         done: list[Regraded] = []
         pairs = []
         specs: dict[str, list[CriterionSpec]] = {}
@@ -330,7 +331,8 @@ def _grade_stored(
             raise AgentevalError(
                 "no stored run belongs to these criteria",
                 where=f"execution {row.id}",
-                mend=f"the tests of its runs are called {names}; a suite's tests must have the same ids",
+                mend=f"the tests of its runs are called {names}; a suite's tests must have the same ids, "
+                "and a suite of this execution grades its own runs only",
             )
         saved = ""
         if save:
@@ -346,7 +348,8 @@ def _grade_stored(
         _print_counts(invocation.out, counts)
         _print_agreement(invocation.out, done, alike)
         if left_out:
-            invocation.out.line((f"{plural(left_out, 'run')} left out: no test with the same id, or not ended", "dim"))
+            why = "no test with the same id in their suite, or not ended"
+            invocation.out.line((f"{plural(left_out, 'run')} left out: {why}", "dim"))
         if saved:
             invocation.out.line((f"kept as execution {saved}", "dim"))
     return exit_code(counts)

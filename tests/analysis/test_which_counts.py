@@ -190,22 +190,43 @@ def test_tokens_that_are_known_in_part_count(given: tuple[int | None, int | None
     assert ab._tokens(row) == summary._tokens(row) == said  # type: ignore[arg-type]
 
 
-def test_a_run_is_graded_by_the_rules_of_its_own_suite_else_by_the_first_that_has_its_test() -> None:
-    def loaded(key: str, *tests: str) -> Any:
+@pytest.mark.parametrize(
+    ("suites", "runs", "expected"),
+    [
+        # its own suite, and nobody else's
+        (["/a A t", "/b B T u"], ["/a A t", "/b B t", "/a A T"], ["/a", "/b", "/a"]),
+        (["/a A t", "/b B u"], ["/a A u", "/a A x", "/b B t"], [None, None, None]),
+        (["/a A t"], ["/a A t", "/b B t"], ["/a", None]),
+        (["/a A t"], ["/b A t", "/a A t"], [None, "/a"]),
+        # one that was moved or copied has the name
+        (["/new A t"], ["/a A t", "/b B t"], ["/new", None]),
+        (["/new a t", "/other C t"], ["/a A t"], ["/new"]),
+        (["/new A t", "/newer A t"], ["/a A t"], [None]),
+        (["/new A t", "/newer B t"], ["/a A t", "/b B t"], ["/new", "/newer"]),
+        (["/b B t", "/new A t"], ["/a A t", "/b B t"], ["/new", "/b"]),
+        # another one is for all, unless there are several
+        (["/c C t"], ["/a A t", "/b B t", "import:x:f X t"], ["/c", "/c", "/c"]),
+        (["/c C t", "/d D u"], ["import:x:f X t", "import:x:f X u"], ["/c", "/d"]),
+        (["/c C t", "/d D t"], ["/a A t"], [None]),
+        (["/a A t", "/c C t"], ["/a A t", "import:x:f X t"], ["/a", "/c"]),
+        (["/c - t"], ["/a A t"], [None]),
+    ],
+)
+def test_whose_rules_a_run_is_graded_by(suites: list[str], runs: list[str], expected: list[str | None]) -> None:
+    def loaded(text: str) -> Any:
+        key, name, *tests = text.split()
         listed = [SimpleNamespace(id=one, criteria=(), pass_threshold=None, variables={"of": key}) for one in tests]
-        return SimpleNamespace(
-            key=key, suite=SimpleNamespace(tests=listed, defaults=SimpleNamespace(pass_threshold=0.5))
-        )
+        suite = SimpleNamespace(name=name, tests=listed, defaults=SimpleNamespace(pass_threshold=0.5))
+        return SimpleNamespace(key=key, suite=None if name == "-" else suite)
 
-    find = rules_of_suites([loaded("/a", "t"), loaded("/b", "T", "u"), SimpleNamespace(key="/c", suite=None)])
+    def row(text: str) -> Any:
+        key, name, test = text.split()
+        return SimpleNamespace(suite_key=key, suite_name=name, test_id=test)
 
-    def of(key: str, test: str) -> Any:
-        found = find(SimpleNamespace(suite_key=key, test_id=test))  # type: ignore[arg-type]
-        return found and found.variables["of"]
-
-    assert [of(*one) for one in (("/a", "t"), ("/b", "t"), ("/gone", "t"), ("/a", "U"), ("/a", "x"))] == [
-        "/a", "/b", "/a", "/b", None,
-    ]  # fmt: skip
+    rows = [row(one) for one in runs]
+    find = rules_of_suites([loaded(one) for one in suites], rows)
+    found = [find(one) for one in rows]
+    assert [one and one.variables and one.variables["of"] for one in found] == expected
 
 
 def test_a_skipped_repetition_of_an_import_was_not_stopped_early(store: Store) -> None:

@@ -181,6 +181,19 @@ def test_ids_that_fit_no_run(cli, suite: Path) -> None:
     assert "good, bad" in result.err
 
 
+def test_a_suite_of_the_execution_grades_its_own_runs_only(cli, tmp_path: Path, suite: Path) -> None:
+    other = tmp_path / "other.suite.yaml"
+    other.write_text(suite.read_text("utf-8").replace("white whale", "customs"), "utf-8")
+    cli("run", suite, other)
+    document = cli("grade", other, "--execution", "last", "--json").json("grade-execution")
+    assert [(run["test"], run["outcome"]) for run in document["runs"]] == [("good", "passed"), ("bad", "passed")]
+    assert document["summary"]["left_out"] == 2
+    assert "2 runs left out: no test with the same id in their suite" in cli("grade", other, "--execution", "last").out
+    graded = {run["run"] for run in document["runs"]}
+    for run in cli("show", "last", "--json").json("results")["runs"]:
+        assert cli("grade", other, "--run", run["run"]).code == (0 if run["run"] in graded else 2)
+
+
 def test_a_foreign_verdict_stays_beside_ours_also_when_kept(cli, tmp_path: Path, criteria: Path) -> None:
     def result(task: int, reward: float, answer: str) -> dict[str, Any]:
         return {"task_id": task, "trial": 0, "reward": reward, "info": {}, "traj": chat(answer)}
