@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -65,8 +66,11 @@ def execution_stats(
 
 
 def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
-    """The test's id; with variation, row and suite only where the execution has several of them."""
-    suites = {key.suite_key for key in keys}
+    """What tells each test from the others: its id; with variation, row and suite only where there are several of them.
+
+    A suite is named by its file, and by as many of its folders as tell it from the others. Ids of imports may hold
+    anything: what is still alike is numbered.
+    """
     rows = {(key.suite_key, key.test_id) for key in keys if key.row > 0}
     names = {}
     for key in keys:
@@ -76,9 +80,28 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
         if key.variation:
             name += f" [{key.variation}]"
         names[key] = name
-    if len(set(names.values())) < len(keys) and len(suites) > 1:
-        return {key: f"{key.suite_key.rpartition('/')[2]}: {name}" for key, name in names.items()}
-    return names
+    if len(set(names.values())) < len(keys):
+        suites = _suite_names({key.suite_key for key in keys})
+        if len(suites) > 1:
+            names = {key: f"{suites[key.suite_key]}: {name}" for key, name in names.items()}
+    alike, given = set(names.values()), dict[str, TestKey]()
+    for key, name in names.items():
+        made, number = name, 1
+        while made in given or (number > 1 and made in alike):
+            number += 1
+            made = f"{name} ({number})"
+        given[made] = key
+    return {key: name for name, key in given.items()}
+
+
+def _suite_names(suites: Iterable[str]) -> dict[str, str]:
+    """For each suite's key the end of it, from a folder on, that no other has."""
+    parts = {one: one.split("/") for one in suites}
+    ends = Counter("/".join(each[-n:]) for each in parts.values() for n in range(1, len(each) + 1))
+    return {
+        one: next((end for n in range(1, len(each)) if ends[end := "/".join(each[-n:])] == 1), one)
+        for one, each in parts.items()
+    }
 
 
 def _of_test(

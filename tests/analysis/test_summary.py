@@ -97,3 +97,30 @@ def test_latency_tokens_cost_and_steps_are_medians_and_95_percent_points() -> No
         assert figures["steps"] == {"p50": 1.0, "p95": 2.0}
     assert stats["tests"][1]["steps"] == {"p50": None, "p95": None}
     assert execution_stats(rows)["overall"]["steps"] == {"p50": None, "p95": None}
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["/x/s.yaml", "/x/other.yaml"], ["s.yaml: a", "other.yaml: a"]),
+        (["/x/s.yaml", "/y/s.yaml"], ["x/s.yaml: a", "y/s.yaml: a"]),
+        (["/p/x/s.yaml", "/q/x/s.yaml", "/q/t.yaml"], ["p/x/s.yaml: a", "q/x/s.yaml: a", "t.yaml: a"]),
+        (["/x/s.yaml", "/y/x/s.yaml"], ["/x/s.yaml: a", "y/x/s.yaml: a"]),
+        (["/s.yaml", "/x/s.yaml"], ["/s.yaml: a", "x/s.yaml: a"]),
+        (["import:tau:r.json", "import:inspect:r.json"], ["import:tau:r.json: a", "import:inspect:r.json: a"]),
+        (["s.yaml", "x/s.yaml"], ["s.yaml: a", "x/s.yaml: a"]),
+    ],
+)
+def test_tests_of_one_id_are_told_apart_by_their_suites_folders(keys: list[str], expected: list[str]) -> None:
+    stats = execution_stats([row("a", "passed", suite_key=key) for key in keys])
+    assert [one["id"] for one in stats["tests"]] == expected
+
+
+def test_ids_that_look_like_rows_and_variations_stay_apart() -> None:
+    rows = [
+        row("a", "passed", row=1), row("a#1", "passed"), row("b", "passed", variation="v"), row("b [v]", "failed"),
+        row("b [v] (2)", "failed"),
+    ]  # fmt: skip
+    assert [one["id"] for one in execution_stats(rows)["tests"]] == [
+        "a#1", "a#1 (2)", "b [v]", "b [v] (3)", "b [v] (2)"
+    ]  # fmt: skip
