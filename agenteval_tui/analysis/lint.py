@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,24 @@ def check_suites(paths: Sequence[Path | str]) -> tuple[list[LoadedSuite], list[P
     return loaded, problems
 
 
+def check_loaded(
+    loaded: Sequence[LoadedSuite], wanted: Callable[[], bool] = lambda: True
+) -> dict[str, tuple[Problem, ...]]:
+    """All problems in the files of suites that were read already, by the suite's key, as `check_suites` finds them.
+
+    `wanted` is asked before each test: when nobody wants to know it any more, the suites that are not through are left
+    out.
+    """
+    agents, _ = _user_agents()
+    found = {}
+    for one in loaded:
+        problems = check_suite(one, agents, wanted)
+        if not wanted():
+            break
+        found[one.key] = tuple(problem for problem in problems if problem.file == str(one.path))
+    return found
+
+
 def check_text(data: bytes, path: Path) -> tuple[LoadedSuite, list[Problem]]:
     """A suite from bytes, as if they stood in `path` (which need not exist), and all that is wrong with it
     (not with the user's agents.yaml).
@@ -61,8 +79,13 @@ def check_text(data: bytes, path: Path) -> tuple[LoadedSuite, list[Problem]]:
     return loaded, check_suite(loaded, agents)
 
 
-def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> list[Problem]:
-    """All problems of one suite, in the order of the file: those of loading, of its configs, and of what it names."""
+def check_suite(
+    loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig], wanted: Callable[[], bool] = lambda: True
+) -> list[Problem]:
+    """All problems of one suite, in the order of the file: those of loading, of its configs, and of what it names.
+
+    `wanted` is asked before each test; False ends it, with a part of the problems.
+    """
     suite = loaded.suite
     problems = list(loaded.problems)
     datasets = Datasets(loaded)
@@ -70,6 +93,8 @@ def check_suite(loaded: LoadedSuite, user_agents: Mapping[str, AgentConfig]) -> 
         problems.extend(_agents(loaded, suite))
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
         for test in suite.tests:
+            if not wanted():
+                return problems
             problems.extend(_test(loaded, suite, test, user_agents, datasets))
     problems.extend(cut_problems(loaded, loaded.root))
     # What is wrong in a dataset comes behind the suite's own.

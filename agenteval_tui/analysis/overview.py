@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agenteval_tui.analysis.lint import check_suites
-from agenteval_tui.text.problems import Problem
+from agenteval_tui.history import quarantines
+from agenteval_tui.suites.discover import discover
+from agenteval_tui.suites.load import load_suite
+from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
     from agenteval_tui.history.quarantines import Quarantine
@@ -19,12 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverview:
-    """One suite file: what was loaded, its problems, by test id what the history says; quarantines that hold."""
+    """One suite file: what was loaded, its problems, by test id what the history says; quarantines that hold.
+
+    While it is not `checked`, `problems` are those that were found when it was read, and there may be more.
+    """
 
     loaded: LoadedSuite
     problems: tuple[Problem, ...]
     summaries: Mapping[str, TestSummary]
     quarantines: tuple[Quarantine, ...] = ()
+    checked: bool = False
 
     def quarantined(self, test_id: str, criterion: str = "") -> Quarantine | None:
         """The quarantine of a test, or of one of its criteria by itself (by name); None: there is none."""
@@ -39,6 +45,11 @@ class Overview:
     suites: tuple[SuiteOverview, ...]
 
     @property
+    def checked(self) -> bool:
+        """Whether all problems of all suites are known."""
+        return all(one.checked for one in self.suites)
+
+    @property
     def tests(self) -> int:
         """How many tests there are."""
         return sum(len(one.loaded.suite.tests) for one in self.suites if one.loaded.suite)
@@ -50,27 +61,54 @@ class Overview:
 
 
 def overview(paths: Sequence[Path], store: Store) -> Overview:
-    """Load every suite below `paths`, check it, and look up its tests in the history."""
-    from agenteval_tui.history import quarantines
-
-    loaded, problems = check_suites(paths)
+    """Load every suite below `paths`, and look up its tests in the history. Nothing is checked: that takes several
+    times as long (`analysis.lint.check_loaded`, `with_problems`)."""
     held = list(quarantines.active(store))
-    by_file: dict[str, list[Problem]] = {}
-    for problem in problems:
-        by_file.setdefault(problem.file, []).append(problem)
+    suites = []
+    for path in discover(paths):
+        try:
+            one = load_suite(path)
+        except AgentevalError:
+            continue
+        of_suite = tuple(quarantine for quarantine in held if quarantine.suite_key == one.key)
+        suites.append(SuiteOverview(one, one.problems, store.test_summaries(one.key), of_suite))
+    return Overview(tuple(suites))
+
+
+def with_problems(seen: Overview, of: Overview, found: Mapping[str, tuple[Problem, ...]]) -> Overview:
+    """`seen` with the problems (by suite key) that were found in the suites of `of`.
+
+    A suite that was read anew since then keeps what it has.
+    """
+    looked_at = {one.loaded.key: one.loaded for one in of.suites}
     return Overview(
         tuple(
-            SuiteOverview(
-                one,
-                tuple(by_file.get(str(one.path), ())),
-                store.test_summaries(one.key),
-                tuple(quarantine for quarantine in held if quarantine.suite_key == one.key),
-            )
-            for one in loaded
+            replace(one, problems=found[one.loaded.key], checked=True)
+            if looked_at.get(one.loaded.key) is one.loaded and one.loaded.key in found
+            else one
+            for one in seen.suites
         )
     )
 
 
-def with_new_runs(seen: Overview, store: Store) -> Overview:
-    """The same suites with what the history says of them now; no file is read."""
-    return Overview(tuple(replace(one, summaries=store.test_summaries(one.loaded.key)) for one in seen.suites))
+def with_known_problems(seen: Overview, before: Overview) -> Overview:
+    """`seen` with the problems that are known from before of suites whose files have not changed since."""
+    known = {one.loaded.key: one for one in before.suites if one.checked}
+    return Overview(
+        tuple(
+            replace(one, problems=was.problems, checked=True)
+            if (was := known.get(one.loaded.key)) is not None and was.loaded.digest == one.loaded.digest
+            else one
+            for one in seen.suites
+        )
+    )
+
+
+def read_summaries(seen: Overview, store: Store) -> dict[str, Mapping[str, TestSummary]]:
+    """What the history says now of the tests of each suite (by its key); no file is read."""
+    return {one.loaded.key: store.test_summaries(one.loaded.key) for one in seen.suites}
+
+
+def with_summaries(seen: Overview, found: Mapping[str, Mapping[str, TestSummary]]) -> Overview:
+    """The same suites with what the history says of them now."""
+    return Overview(tuple(replace(one, summaries=found.get(one.loaded.key, one.summaries)) for one in seen.suites))

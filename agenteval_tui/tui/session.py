@@ -45,6 +45,7 @@ class Session:
         self._cannot = ""  # why what is at its place can't be opened, as it was said
         self._looked_in: tuple[Path, ...] | None = None
         self._own: dict[Path, tuple[int, int]] = {}
+        self._checking: object | None = None  # the question after problems that was asked last
         self.everything = shows_all()
         """Whether lists show the runs of all projects, and not only of the open one."""
 
@@ -145,10 +146,20 @@ class Session:
         return self.store.read(lambda c: others(c, projects))
 
     def overview(self) -> Overview:
-        """All suites with their problems and what the history knows of their tests."""
+        """All suites with what the history knows of their tests; what is wrong with them says `problems`."""
         from agenteval_tui.analysis.overview import overview
 
         return overview(self.suite_paths(), self.store)
+
+    def problems(self, overview: Overview) -> Mapping[str, tuple[Problem, ...]]:
+        """What is wrong with these suites, by their keys. Takes several times as long as reading them.
+
+        When it is asked anew, or the session is closed, the one before ends without its result.
+        """
+        from agenteval_tui.analysis.lint import check_loaded
+
+        mine = self._checking = object()
+        return check_loaded([one.loaded for one in overview.suites], lambda: self._checking is mine)
 
     def workbench(self, run_id: str) -> Workbench:
         """What Inspect needs to know of a run: its transcript, criteria, and the stored runs beside it."""
@@ -390,6 +401,7 @@ class Session:
 
     def close(self) -> None:
         """Close the history."""
+        self._checking = None
         with self._lock:
             if self._store is not None:
                 self._store.close()

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.analysis import workbench
-from agenteval_tui.analysis.overview import overview
+from agenteval_tui.analysis.lint import check_loaded, check_suites
+from agenteval_tui.analysis.overview import overview, with_known_problems, with_problems, with_summaries
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded
@@ -222,7 +223,12 @@ def test_overview_counts_and_keeps_problems_with_their_file(made: Made, tmp_path
     path, store = made
     (tmp_path / "broken.suite.yaml").write_text("name: Broken\ntests:\n  - id: a\n    promt: hi\n", "utf-8")
     (tmp_path / "empty.suite.yaml").write_text("name: Empty\ntests: []\n", "utf-8")
-    seen = overview([tmp_path], store)
+    read = overview([tmp_path], store)
+    assert not read.checked
+    at_once = {one.loaded.path.name: [problem.code for problem in one.problems] for one in read.suites}
+    assert at_once["broken.suite.yaml"], "what was found when it was read"
+    seen = with_problems(read, read, check_loaded([one.loaded for one in read.suites]))
+    assert seen.checked
     by_name = {one.loaded.path.name: one for one in seen.suites}
     assert set(by_name) == {"made.suite.yaml", "broken.suite.yaml", "empty.suite.yaml"}
     assert (seen.tests, seen.criteria) == (3, 4)
@@ -233,3 +239,13 @@ def test_overview_counts_and_keeps_problems_with_their_file(made: Made, tmp_path
     assert {problem.file for problem in by_name["made.suite.yaml"].problems} == {str(path)}
     assert by_name["made.suite.yaml"].summaries["germany"].n == 3
     assert by_name["empty.suite.yaml"].summaries == {}
+    _, said = check_suites([tmp_path])
+    assert [problem for one in seen.suites for problem in one.problems] == said, "the same as validate says"
+    # Of a file that was written meanwhile neither the problems nor the figures of before are taken for those of now.
+    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+    later = overview([tmp_path], store)
+    known = with_known_problems(later, seen)
+    assert {one.loaded.path.name for one in known.suites if one.checked} == {"broken.suite.yaml", "empty.suite.yaml"}
+    late = with_problems(known, read, check_loaded([one.loaded for one in read.suites]))
+    assert late == known, "what was found in the file before"
+    assert with_summaries(known, {}) == known

@@ -58,8 +58,11 @@ def _suite(node: Node, width: int) -> list[Line]:
     ]
     if suite and suite.description:
         lines += [(), *paragraph(suite.description, width)]
-    if node.suite.problems:
-        lines += [(), ((f"Problems {len(node.suite.problems)}", "bold"),), *problem_lines(node.suite.problems, width)]
+    problems = node.suite.problems
+    if problems or not node.suite.checked:
+        more = "" if node.suite.checked else "checking …"
+        head: list[Cell] = [(f"Problems {len(problems)}" if problems else "Problems", "bold"), (f"  {more}", "dim")]
+        lines += [(), tuple(head if more else head[:1]), *problem_lines(problems, width)]
     if suite is None:
         return lines
     lines += [()]

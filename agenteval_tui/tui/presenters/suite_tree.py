@@ -80,6 +80,11 @@ class SuiteTree:
                 if node.key in self.opened:
                     self.rows += [Node("criterion", suite, test, number) for number in range(len(test.criteria))]
 
+    def update(self, overview: Overview) -> None:
+        """The same suites and tests with other problems: the rows stay."""
+        self.overview = overview
+        self.arrange()
+
     def shown_tests(self) -> list[Node]:
         """The test rows that the filter lets through."""
         return [row for row in self.rows if row.kind == "test"]

@@ -122,13 +122,19 @@ class FrameScreen(Screen[None]):
         *,
         group: str = "ask",
         failed: Callable[[AgentevalError], None] | None = None,
+        painted: bool = False,
     ) -> None:
         """Do `work` in a thread, then call `then` with its result here; a newer question of the group wins.
 
-        An AgentevalError goes to `failed`, or is shown once as a notification.
+        An AgentevalError goes to `failed`, or is shown once as a notification. `painted`: begin when the screen shows
+        what it has now, for the thread takes half of the processor from painting.
         """
 
         async def answer() -> None:
+            if painted:
+                shown = asyncio.Event()
+                self.call_after_refresh(shown.set)
+                await shown.wait()
             try:
                 result = await asyncio.to_thread(work)
             except AgentevalError as error:

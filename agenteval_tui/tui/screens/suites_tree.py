@@ -29,7 +29,8 @@ from agenteval_tui.tui.workers import start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
-    from agenteval_tui.history.rows import RunRow
+    from agenteval_tui.history.rows import RunRow, TestSummary
+    from agenteval_tui.text.problems import Problem
 
 FILTER_HINT = "filter: text  tag:smoke  outcome:failed  agent:x  suite:x  flaky:yes"
 LAST_RUNS = 20
@@ -49,6 +50,7 @@ class SuitesTree(FrameScreen):
         self._detailed = ""  # the row whose details are shown
         self._watching = False
         self._changed: set[Path] = set()  # files that another program wrote, until they have been read
+        self._read: set[Path] = set()  # those that have been, until they have been checked
         self._wanted = ""  # the row to go to when the suites have been read
         self._restored: Mapping[str, Any] = {}  # what the last start kept, until they have been
         self._waiting: Callable[[], None] | None = None  # the key that was pressed before they had been
@@ -129,19 +131,47 @@ class SuitesTree(FrameScreen):
 
     def new_runs(self) -> None:
         """Runs have ended: only what the history says of the tests is read again."""
-        from agenteval_tui.analysis.overview import with_new_runs
+        from agenteval_tui.analysis.overview import read_summaries, with_summaries
 
         tree, store = self._tree, self.agenteval.session.store
         if tree is None:
             return
         seen = tree.overview
 
-        def then(overview: Overview) -> None:
+        def then(found: Mapping[str, Mapping[str, TestSummary]]) -> None:
             # What was read meanwhile is as new.
-            if self._tree is tree and tree.overview is seen and overview != seen:
+            if self._tree is tree and (overview := with_summaries(tree.overview, found)) != tree.overview:
                 self._show_tree(overview)
 
-        self.ask(lambda: with_new_runs(seen, store), then, group="figures", failed=lambda error: None)
+        self.ask(lambda: read_summaries(seen, store), then, group="figures", failed=lambda error: None)
+
+    def _check(self) -> None:
+        """Find out what is wrong with the suites that are shown: the tree does not wait for it."""
+        assert self._tree is not None
+        seen, session = self._tree.overview, self.agenteval.session
+        self.ask(
+            lambda: session.problems(seen),
+            lambda found: self._show_problems(seen, found),
+            group="problems",
+            painted=True,
+        )
+
+    def _show_problems(self, of: Overview, found: Mapping[str, tuple[Problem, ...]]) -> None:
+        """The same rows, with what is wrong; nothing moves."""
+        from agenteval_tui.analysis.overview import with_problems
+
+        tree = self._tree
+        if tree is None:
+            return
+        overview = with_problems(tree.overview, of, found)
+        if overview != tree.overview:
+            tree.update(overview)
+            self.query_one("#tree", VirtualList).refresh_rows()
+            self.retitle()
+            node = self._node
+            key = test_key(node)
+            self._draw_detail(node, self._runs.get(key, self._runs_before.get(key, ())))
+        self._say_changed(overview)
 
     def _wait_for_suites(self, action: Callable[[], None] | None = None) -> bool:
         """Are the suites still being read? Then `action` is done when they have been; without one, because nobody can
@@ -162,14 +192,18 @@ class SuitesTree(FrameScreen):
         self.query_one("#tree", VirtualList).set_empty([(), *(((" ", ""), *line) for line in lines)])
 
     def _show_overview(self, overview: Overview) -> None:
-        self._show_tree(overview)
+        from agenteval_tui.analysis.overview import with_known_problems
+
+        self._show_tree(overview if self._tree is None else with_known_problems(overview, self._tree.overview))
+        self._read |= self._changed
+        self._changed = set()
+        self._check()
         if not self._watching:
             self._watching = True
             start_worker(self, self._watch_files, group="files", exclusive=False)
             for notice in self.agenteval.session.notices:
                 self.agenteval.say(notice, severity="warning")
             self._say_drafts()
-        self._say_changed(overview)
         self.agenteval.count_running()
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
@@ -241,7 +275,7 @@ class SuitesTree(FrameScreen):
 
     def _say_changed(self, overview: Overview) -> None:
         """Say which suites another program wrote."""
-        changed, self._changed = self._changed, set()
+        changed, self._read = self._read, set()
         if not changed:
             return
         found = [one for one in overview.suites if one.loaded.path.resolve() in changed]
@@ -286,6 +320,8 @@ class SuitesTree(FrameScreen):
         if width >= 100:
             facts.append(count(overview.criteria, "criterion"))
         left: tuple[Cell, ...] = ()
+        if not overview.checked:
+            facts.append("checking …")
         if self._tree.query:
             left = ((f"{len(self._tree.shown_tests())} shown", "dim"),)
         if self._tree.worst_first:
