@@ -26,11 +26,12 @@ from agenteval_tui.analysis.comparison_model import (
 )
 from agenteval_tui.analysis.comparison_overall import overall
 from agenteval_tui.analysis.comparison_rows import Variables, row_changes
-from agenteval_tui.analysis.comparison_words import said_of_datasets
+from agenteval_tui.analysis.comparison_suites import Questions, paired_suites, unpaired_imports
+from agenteval_tui.analysis.comparison_words import said_of_datasets, said_of_suites
 from agenteval_tui.analysis.paired import sign_flip
 from agenteval_tui.analysis.statistics import fisher_exact, mcnemar_exact, mean, paired_counts
 from agenteval_tui.grading.sentences import of_not_made_in_runs
-from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, criteria_of, variables_of
+from agenteval_tui.history.comparing import ComparedCriterion, ComparedRun, criteria_of, questions_of, variables_of
 from agenteval_tui.history.rows import DECIDED
 from agenteval_tui.suites.row_keys import ID
 
@@ -49,7 +50,11 @@ def compare(store: Store, a: Side, b: Side, *, quarantined: Quarantined | None =
     """Compare two sides of the history; `seed` is that of the bootstrap. No transcript is read."""
     results = [_read(store, side) for side in (a, b)]
     variables = store.read(lambda connection: variables_of(connection, _edited_plans(a, b)))
-    return compare_runs(a, b, results[0], results[1], quarantined=quarantined, seed=seed, variables=variables)
+    plans = [sorted({run.plan for runs in side.values() for run in runs}) for side in unpaired_imports(a, b)]
+    questions = store.read(lambda connection: questions_of(connection, plans[0] + plans[1])) if all(plans) else None
+    return compare_runs(
+        a, b, results[0], results[1], quarantined=quarantined, seed=seed, variables=variables, questions=questions
+    )
 
 
 Results = Mapping[int, Sequence[ComparedCriterion]]
@@ -65,10 +70,14 @@ def compare_runs(
     quarantined: Quarantined | None = None,
     seed: int = 0,
     variables: Variables | None = None,
+    questions: Questions | None = None,
 ) -> Comparison:
-    """The same of what was read already. `variables`: of plans, by number, where rows may have been edited."""
+    """The same of what was read already. `variables`: of plans, by number, where rows may have been edited;
+    `questions`: of those of imports of different files."""
     by_variation = not _other_variations(a, b)
-    renamed, notes = _moved_suites(a, b)
+    paired = paired_suites(a, b, questions)
+    notes = [said_of_suites(one) for one in paired]
+    renamed = {one.was: one.now for one in paired}
     sides: tuple[Runs, Runs] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
     tests: list[TestChange] = []
     grouped: dict[TestKey, list[Case]] = {}
@@ -88,7 +97,7 @@ def compare_runs(
         notes.append(said)
     notes += [said for side, results in ((a, results_a), (b, results_b)) if (said := _not_made(side, results))]
     known = {run.id: run for side in (a, b) for run in side.runs}
-    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, tuple(notes), known)
+    return Comparison(a, b, overall(sides, seed=seed), tuple(ranked), by_variation, tuple(notes), known, paired)
 
 
 def _not_made(side: Side, results: Results) -> str:
@@ -116,18 +125,6 @@ def _other_variations(a: Side, b: Side) -> bool:
         return True
     names = [{run.variation for run in side.runs} for side in (a, b)]
     return bool(names[0] and names[1]) and not names[0] & names[1]
-
-
-def _moved_suites(a: Side, b: Side) -> tuple[dict[str, str], list[str]]:
-    """The left side's suites whose file lies elsewhere on the right: by name, where that says it without doubt."""
-    keys = [{run.suite_key: run.suite_name for run in side.runs} for side in (a, b)]
-    renamed: dict[str, str] = {}
-    for key, name in keys[0].items():
-        found = [other for other, called in keys[1].items() if called == name and other not in keys[0]]
-        alike = [one for one, called in keys[0].items() if called == name]
-        if key not in keys[1] and len(found) == 1 and len(alike) == 1:
-            renamed[key] = found[0]
-    return renamed, [f"suite {keys[0][key]}: {key} is compared with {other}" for key, other in renamed.items()]
 
 
 def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[str, str]) -> Runs:

@@ -215,6 +215,21 @@ class Overall:
 
 
 @dataclass(frozen=True, slots=True)
+class PairedSuites:
+    """The left side's suite `was` is the right side's `now` (keys), which is called `name` there.
+
+    `by` "name": a file that lies elsewhere. `by` "tests": imports of two files whose tests have the same ids.
+    `asked_alike`: at least one test of both was asked the same.
+    """
+
+    was: str
+    now: str
+    name: str
+    by: Literal["name", "tests"] = "name"
+    asked_alike: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two sides, all tests (those that say most first), and what may be said of all together."""
 
@@ -225,6 +240,7 @@ class Comparison:
     by_variation: bool = True
     notes: tuple[str, ...] = ()
     runs: Mapping[str, ComparedRun] = field(default_factory=dict, repr=False)
+    paired: tuple[PairedSuites, ...] = ()
 
     def check_in_common(self) -> None:
         """Raises `AgentevalError` where no test is on both sides: there is nothing to compare."""

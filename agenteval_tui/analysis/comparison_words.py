@@ -9,6 +9,7 @@ from agenteval_tui.analysis.comparison_model import (
     CriterionChange,
     Measure,
     Overall,
+    PairedSuites,
     RowChange,
     State,
     Tally,
@@ -44,6 +45,16 @@ def section(state: State, number: int) -> str:
 def said_of_counts(found: Comparison) -> str:
     """`1 test worse, 3 tests better, 10 unchanged`."""
     return ", ".join(section(state, number) for state, number in found.counts().items()) or "nothing to compare"
+
+
+def said_of_suites(one: PairedSuites) -> str:
+    """`suite S: /a/s.yaml is compared with /b/s.yaml`; of two imports, that their tests were paired by id."""
+    if one.by == "name":
+        return f"suite {one.name}: {one.was} is compared with {one.now}"
+    was, now = (key.split(":", 2)[-1] for key in (one.was, one.now))
+    said = f"imports of two files: the tests of {was} are paired by id with those of {now}"
+    doubt = "; none of them was asked the same in both, so check that the files are of one eval"
+    return said if one.asked_alike else said + doubt
 
 
 def said_of_criteria(tests: Sequence[TestChange]) -> str:

@@ -49,6 +49,9 @@ def comparison_document(
         "counts": dict(found.counts()),
         "said": said_of_counts(found),
         "notes": [*found.notes, *([said] if (said := said_of_criteria(found.not_comparable)) else [])],
+        "paired_suites": [
+            {"was": one.was, "now": one.now, "by": one.by, "asked_alike": one.asked_alike} for one in found.paired
+        ],
         "tests": [_test(one, (attributed or {}).get(one.key), (metrics or {}).get(one.key, {})) for one in found.tests],
     }
 

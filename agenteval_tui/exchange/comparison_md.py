@@ -16,6 +16,7 @@ from agenteval_tui.analysis.comparison_words import (
     said_of_rate,
     said_of_row,
     said_of_rows,
+    said_of_suites,
     said_of_test,
     section,
     share,
@@ -82,6 +83,7 @@ def conclusion(found: Comparison) -> str:
         f"Pass rate {said_of_rate(one)}.",
     ]
     said += [f"{part[:1].upper()}{part[1:]}." for part in (said_of_test(one), said_of_power(one)) if part]
+    said += [f"{part[:1].upper()}{part[1:]}." for part in map(said_of_suites, found.paired)]
     return " ".join(said)
 
 

@@ -132,6 +132,23 @@ COMPARISON: Schema = record(
         "counts": _COUNTS,
         "said": TEXT,
         "notes": array(TEXT),
+        "paired_suites": {
+            **array(
+                record(
+                    {
+                        "was": {"type": "string", "description": "its key in a"},
+                        "now": {"type": "string", "description": "its key in b"},
+                        "by": {
+                            "enum": ["name", "tests"],
+                            "description": "name: a suite's file that lies elsewhere; tests: two imported files whose"
+                            " tests have the same ids",
+                        },
+                        "asked_alike": {"type": "boolean", "description": "a test of both was asked the same"},
+                    }
+                )
+            ),
+            "description": "suites that are compared with each other though their files differ",
+        },
         "tests": array(
             record(
                 {

@@ -136,6 +136,18 @@ def variables_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[i
     return found
 
 
+def questions_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """By plan: the beginning of its prompt, and its variables as JSON."""
+    found: dict[int, tuple[str, str]] = {}
+    for chunk in _chunks(plans):
+        rows = connection.execute(
+            "SELECT id, prompt_head, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(chunk)),),
+        )
+        found.update((number, (prompt, variables)) for number, prompt, variables in rows.fetchall())
+    return found
+
+
 def _run(row: Sequence[object]) -> ComparedRun:
     values = (*row[:18], bool(row[18]), *row[19:])
     return ComparedRun(*values)  # type: ignore[arg-type]

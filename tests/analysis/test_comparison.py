@@ -162,6 +162,56 @@ def test_a_suite_that_lies_elsewhere_now_is_the_same_by_its_name() -> None:
     assert found.notes == ("suite S: /old/s.yaml is compared with /new/s.yaml",)
 
 
+ASKED = {1: ("hi", "{}"), 2: ("hi", '{"a": 1}'), 3: ("ho", '{"a": 1}'), 4: ("", "{}"), 5: ("", "{}"), 6: ("ha", "{}")}
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "expected"),
+    [
+        # "KEY test plan": the same plan, prompt or variables say that a test was asked the same
+        (["tau:a t 1"], ["tau:b t 1"], {"tau:a": "tau:b"}),
+        (["tau:a t 1"], ["tau:b t 2"], {"tau:a": "tau:b"}),
+        (["tau:a t 2"], ["tau:b t 3"], {"tau:a": "tau:b"}),
+        (["tau:a t 1", "tau:a u 6"], ["tau:b t 3", "tau:b u 6"], {"tau:a": "tau:b"}),
+        # a name that both have would be no import of a second file
+        (["tau:a t 1"], ["tau:a t 6"], {}),
+        (["tau:a t 1"], ["tau:b u 1"], {}),
+        # other formats number their tests as well
+        (["tau:a t 1"], ["otel:b t 2"], {"tau:a": "otel:b"}),
+        (["tau:a t 1"], ["otel:b t 6"], {}),
+        (["tau:a t 4"], ["otel:b t 5"], {}),
+        (["tau:a t 1"], ["tau:b t 6"], {"tau:a": "tau:b?"}),
+        (["tau:a t 4"], ["tau:b t 5"], {"tau:a": "tau:b?"}),
+        # of several the surest, and none where two are as sure
+        (["tau:a t 1"], ["tau:b t 6", "tau:c t 2"], {"tau:a": "tau:c"}),
+        (["tau:a t 1"], ["otel:b t 1", "tau:c t 2"], {"tau:a": "tau:c"}),
+        (["tau:a t 1"], ["tau:b t 1", "tau:c t 2"], {}),
+        (["tau:a t 1", "tau:b t 1"], ["tau:c t 1"], {}),
+        (["tau:a t 1", "tau:b u 6"], ["tau:c t 1", "tau:d u 6"], {"tau:a": "tau:c", "tau:b": "tau:d"}),
+        (["tau:a t 1", "tau:b u 6"], ["tau:a t 1", "tau:d u 6"], {"tau:b": "tau:d"}),
+        (["tau:a t 1"], ["/suites/s.yaml t 1"], {}),
+    ],
+)
+def test_imports_of_other_files_are_paired_by_their_tests(
+    was: list[str], now: list[str], expected: dict[str, str]
+) -> None:
+    def read(lines: list[str], name: str) -> Side:
+        runs = []
+        for number, line in enumerate(lines):
+            key, test, plan = line.split()
+            key = key if key.startswith("/") else f"import:{key}"
+            runs.append(made(test, "passed", number, side=name, suite_key=key, suite_name=key, plan=int(plan)))
+        return side(runs)
+
+    found = compare_runs(read(was, "A"), read(now, "B"), {}, {}, questions=ASKED)
+    made_pairs = {
+        one.was.removeprefix("import:"): one.now.removeprefix("import:") + "?" * (not one.asked_alike)
+        for one in found.paired
+    }
+    assert made_pairs == expected
+    assert len(found.notes) == len(expected)
+
+
 def test_criteria_that_came_went_and_were_renamed(store: Store) -> None:
     keep(store, OLD, [Planned("t", [answered("yes")], [text("yes", name="one"), text("y", name="old")])])
     keep(
