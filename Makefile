@@ -39,9 +39,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# After a wanted change of looks: write the snapshots anew, then look at them.
+# After a wanted change of what is shown, stored, sent or published: write the snapshots anew, then look at them.
 snapshots: $(VENV)/.installed-dev
-	$(BIN)/pytest tests/tui -n $(WORKERS) --snapshot-update
+	$(BIN)/pytest tests/tui tests/golden -n $(WORKERS) --snapshot-update
 
 # The pictures of the README.
 screenshots: $(VENV)/.installed-dev

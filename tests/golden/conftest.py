@@ -13,5 +13,7 @@ from recorder import Recorder
 
 
 @pytest.fixture(scope="session")
-def recorder(tmp_path_factory: pytest.TempPathFactory, short_folder: str) -> Recorder:
-    return Recorder(tmp_path_factory.mktemp("golden"), Path(short_folder, "golden"))
+def recorder(short_folder: str) -> Recorder:
+    folder = Path(short_folder, "golden")  # always of the same length: lines are cut where they are too long
+    folder.mkdir()
+    return Recorder(folder, folder / "runtime")

@@ -10,22 +10,25 @@ from recorder import HISTORIES, Files, Recorder
 
 from agenteval_tui.history.schema import migrate, newest
 
-COMMITTED = sorted((path.stem for path in HISTORIES.glob("*.sql")), key=lambda name: (len(name), name))
+COMMITTED = sorted((path.stem for path in HISTORIES.glob("[0-9]*.sql")), key=lambda name: (len(name), name))
 
 
 def tables(recorder: Recorder) -> Files:
-    """The SQL of all tables and indexes of each version, as the migrations make them."""
+    """The SQL of all tables and indexes as the migrations make them: of the newest version, and what each version
+    added to the one before (+) and took away from it (-)."""
     found: dict[str, str] = {}
+    before: set[str] = set()
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for version in range(1, newest() + 1):
             migrate(connection, upto=version)
             rows = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").fetchall()
-            found[f"{version:02}.sql"] = "\n".join(_said(*row) for row in rows)
+            now = [f"{kind} {name}\n{sql};\n" for kind, name, sql in rows]
+            changes = [f"- {one}" for one in sorted(before.difference(now))]
+            changes += [f"+ {one}" for one in now if one not in before]
+            found[f"{version:02}.sql"] = "\n".join(changes)
+            found["newest.sql"] = "\n".join(now)
+            before = set(now)
     return found
-
-
-def _said(kind: str, name: str, sql: str | None) -> str:
-    return f"-- {kind} {name}\n{sql};\n" if sql else f"-- {kind} {name}\n"
 
 
 def opened_today(recorder: Recorder, name: str) -> Files:

@@ -32,7 +32,7 @@ PROJECT_FILES = HERE / "project"
 PROJECT = "/golden/project"
 """Where the committed histories say that their suites are."""
 
-NOW_MS = 1_800_000_000_000
+NOW_MS = 1_796_720_400_000
 """The moment at which everything is recorded: later than all that the committed histories tell of."""
 
 WIDTH = 118
@@ -62,6 +62,16 @@ class Said:
         assert self.out, self.err
         return json.loads(self.out)
 
+    @property
+    def documents(self) -> list[Any]:
+        """The JSON documents on stdout: one, or one a line; [] if there is none."""
+        if not self.out.strip():
+            return []
+        try:
+            return [json.loads(self.out)]
+        except ValueError:
+            return [json.loads(line) for line in self.out.splitlines()]
+
     def text(self) -> str:
         """All of it, for a file."""
         said = f"{self.out.rstrip()}\n" if self.out.strip() else ""
@@ -70,13 +80,14 @@ class Said:
         return f"{said}--- exit code {self.code} ---\n"
 
 
-@dataclass
+@dataclass(eq=False)
 class Recorder:
     """Where subjects are recorded: folders of their own, and the committed histories opened."""
 
     folder: Path
     sockets: Path
     _histories: dict[str, Path] = field(default_factory=dict)
+    _copies: int = 0
 
     @property
     def project(self) -> Path:
@@ -99,7 +110,9 @@ class Recorder:
 
     def copy(self, name: str) -> Path:
         """A copy of that history, which the subject may change."""
-        path = self.folder / f"copy-{len(list(self.folder.iterdir()))}.db"
+        self._copies += 1
+        path = self.folder / f"copy-{self._copies:06}" / "history.db"
+        path.parent.mkdir()
         with closing(sqlite3.connect(self.history(name))) as source, closing(sqlite3.connect(path)) as target:
             source.backup(target)
         return path
@@ -138,8 +151,9 @@ class Recorder:
 
     def settled(self, text: str) -> str:
         """`text` with placeholders for folders, the version, and ids that were made just now, by their order in it."""
-        for folder, name in ((self.project, PROJECT), (self.folder, "/golden"), (self.sockets, "/golden/runtime")):
+        for folder, name in ((self.project, PROJECT), (self.folder, "/golden"), (HERE.parents[1], "/program")):
             text = text.replace(str(folder), name)
+        text = re.sub(r"/golden/copy-\d{6}/", "/golden/", text)
         text = text.replace(f'"{__version__}"', '"VERSION"').replace(f"agenteval {__version__}", "agenteval VERSION")
         made: dict[str, str] = {}
 
@@ -147,6 +161,29 @@ class Recorder:
             return made.setdefault(found.group(), f"ID-{len(made) + 1}")
 
         return NEW_ID.sub(placeholder, text)
+
+
+# Fields that hold what was measured just now, or what the machine has.
+MEASURED = ("bytes", "latency_ms", "size", "sqlite")
+# So in words: times, sizes, shares, versions.
+_MEASURED_WORDS = (
+    (re.compile(r" *\b[\d.,]+ (ms|s|KB|MB|%)(?=[\s,;).]|$)"), r" N \1"),
+    (re.compile(r"\b(CPython|version|SQLite) \d+(\.\d+)+( \(\w+\))?"), r"\1 N"),
+)
+
+
+def unmeasured(value: Any) -> Any:
+    """A document, or a text, with placeholders for what was measured just now."""
+    if isinstance(value, str):
+        for pattern, placeholder in _MEASURED_WORDS:
+            value = pattern.sub(placeholder, value)
+        return value
+    if isinstance(value, dict):
+        return {key: MADE if key in MEASURED and one is not None else unmeasured(one) for key, one in value.items()}
+    return [unmeasured(one) for one in value] if isinstance(value, list) else value
+
+
+MADE = "<measured>"
 
 
 def _new_id() -> re.Pattern[str]:
@@ -168,19 +205,28 @@ def written(value: object) -> str:
 
 
 def _lines(value: object, before: str = "", behind: str = "", indent: int = 0) -> Iterator[str]:
-    """JSON in which what fits stands on one line: it can be read, and differences are short."""
+    """JSON whose lines are filled as those of a text are: a fifth of the lines, and differences are still short."""
     line = f"{' ' * indent}{before}{json.dumps(value, ensure_ascii=False)}{behind}"
     if len(line) <= WIDTH or not value or not isinstance(value, dict | list | tuple):
         yield line
         return
     first, last = "{}" if isinstance(value, dict) else "[]"
-    keys = (
-        [f"{json.dumps(key, ensure_ascii=False)}: " for key in value] if isinstance(value, dict) else [""] * len(value)
-    )
-    values = list(value.values()) if isinstance(value, dict) else list(value)
+    pairs = value.items() if isinstance(value, dict) else (("", one) for one in value)
     yield f"{' ' * indent}{before}{first}"
-    for number, (key, one) in enumerate(zip(keys, values, strict=True), 1):
-        yield from _lines(one, key, "," if number < len(values) else "", indent + 1)
+    filled = ""
+    for number, (key, one) in enumerate(pairs, 1):
+        named = f"{json.dumps(key, ensure_ascii=False)}: " if key or isinstance(value, dict) else ""
+        lines = list(_lines(one, named, "," if number < len(value) else "", indent + 1))
+        if len(lines) == 1 and filled and len(filled) + len(lines[0]) - indent <= WIDTH:
+            filled += f" {lines[0].strip()}"
+            continue
+        if filled:
+            yield filled
+        filled = lines[0] if len(lines) == 1 else ""
+        if len(lines) > 1:
+            yield from lines
+    if filled:
+        yield filled
     yield f"{' ' * indent}{last}{behind}"
 
 

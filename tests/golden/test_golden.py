@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import commands
 import histories
 import pytest
 from recorder import EXPECTED, Recorder, Subject, compare
@@ -11,6 +12,9 @@ from recorder import EXPECTED, Recorder, Subject, compare
 SUBJECTS: dict[str, Subject] = {
     "tables": histories.tables,
     **{f"history-{name}": partial(histories.opened_today, name=name) for name in histories.COMMITTED},
+    "commands": commands.overview,
+    "forms": commands.other_forms,
+    **{name.replace(" ", "-"): partial(commands.printed, name=name) for name, asked in commands.ASKED.items() if asked},
 }
 
 
@@ -25,3 +29,7 @@ def test_every_file_is_of_a_subject() -> None:
 
 def test_every_version_of_the_history_before_this_one_is_here() -> None:
     assert [int(name) for name in histories.COMMITTED] == list(range(1, histories.newest()))
+
+
+def test_every_command_with_json_is_asked() -> None:
+    assert sorted(commands.ASKED) == sorted(name for name, one in commands.leaves() if commands.json_option(one))

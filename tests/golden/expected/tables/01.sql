@@ -1,61 +1,71 @@
--- index executions_running
++ index executions_running
 CREATE INDEX executions_running ON executions (status) WHERE status = 'running';
 
--- index labels_of_run
++ index labels_of_run
 CREATE INDEX labels_of_run ON labels (run);
 
--- index runs_facets
++ index runs_facets
 CREATE INDEX runs_facets ON runs (status, agent, test, execution);
 
--- index runs_of_execution
++ index runs_of_execution
 CREATE INDEX runs_of_execution ON runs (execution, position);
 
--- index runs_of_test
++ index runs_of_test
 CREATE INDEX runs_of_test ON runs (test);
 
--- index runs_of_transcript
++ index runs_of_transcript
 CREATE INDEX runs_of_transcript ON runs (transcript) WHERE transcript IS NOT NULL;
 
--- index sqlite_autoindex_baselines_1
++ index sqlite_autoindex_baselines_1
+None;
 
--- index sqlite_autoindex_criteria_1
++ index sqlite_autoindex_criteria_1
+None;
 
--- index sqlite_autoindex_executions_1
++ index sqlite_autoindex_executions_1
+None;
 
--- index sqlite_autoindex_imports_1
++ index sqlite_autoindex_imports_1
+None;
 
--- index sqlite_autoindex_plans_1
++ index sqlite_autoindex_plans_1
+None;
 
--- index sqlite_autoindex_runs_1
++ index sqlite_autoindex_runs_1
+None;
 
--- index sqlite_autoindex_suites_1
++ index sqlite_autoindex_suites_1
+None;
 
--- index sqlite_autoindex_tests_1
++ index sqlite_autoindex_tests_1
+None;
 
--- index sqlite_autoindex_transcripts_1
++ index sqlite_autoindex_transcripts_1
+None;
 
--- index sqlite_autoindex_triage_1
++ index sqlite_autoindex_triage_1
+None;
 
--- index tool_calls_by_name
++ index tool_calls_by_name
 CREATE INDEX tool_calls_by_name ON tool_calls (name);
 
--- table baselines
++ table baselines
 CREATE TABLE baselines (
         id INTEGER PRIMARY KEY, test INTEGER NOT NULL UNIQUE, execution INTEGER, run INTEGER,
         who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL);
 
--- table criteria
++ table criteria
 CREATE TABLE criteria (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, spec TEXT, first_ms INTEGER NOT NULL);
 
--- table criterion_results
++ table criterion_results
 CREATE TABLE criterion_results (
         run INTEGER NOT NULL, position INTEGER NOT NULL, criterion INTEGER, name TEXT NOT NULL, outcome TEXT NOT NULL,
         score REAL, source TEXT NOT NULL DEFAULT '', PRIMARY KEY (run, position)) WITHOUT ROWID;
 
--- table evidence
++ table evidence
 CREATE TABLE evidence (run INTEGER PRIMARY KEY, data BLOB NOT NULL);
 
--- table executions
++ table executions
 CREATE TABLE executions (
         id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, kind TEXT NOT NULL,
         source TEXT NOT NULL, status TEXT NOT NULL, started_ms INTEGER NOT NULL, finished_ms INTEGER,
@@ -66,27 +76,27 @@ CREATE TABLE executions (
         needs_review INTEGER NOT NULL DEFAULT 0, input_tokens INTEGER NOT NULL DEFAULT 0,
         output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL);
 
--- table imports
++ table imports
 CREATE TABLE imports (
         id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, execution INTEGER NOT NULL, path TEXT NOT NULL,
         at_ms INTEGER NOT NULL);
 
--- table labels
++ table labels
 CREATE TABLE labels (
         id INTEGER PRIMARY KEY, run INTEGER NOT NULL, criterion INTEGER, rating INTEGER,
         comment TEXT NOT NULL DEFAULT '', who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL);
 
--- table plans
++ table plans
 CREATE TABLE plans (
         id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, prompt TEXT NOT NULL, prompt_head TEXT NOT NULL,
         tags TEXT NOT NULL, variables TEXT NOT NULL, criteria TEXT NOT NULL);
 
--- table quarantines
++ table quarantines
 CREATE TABLE quarantines (
         id INTEGER PRIMARY KEY, test INTEGER NOT NULL, criterion TEXT NOT NULL DEFAULT '',
         reason TEXT NOT NULL DEFAULT '', until_ms INTEGER, who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL);
 
--- table runs
++ table runs
 CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, execution INTEGER NOT NULL,
         position INTEGER NOT NULL, test INTEGER NOT NULL, plan INTEGER NOT NULL, variation TEXT NOT NULL,
@@ -96,39 +106,39 @@ CREATE TABLE runs (
         output_head TEXT NOT NULL DEFAULT '', why TEXT NOT NULL DEFAULT '', error_kind TEXT NOT NULL DEFAULT '',
         error_message TEXT NOT NULL DEFAULT '');
 
--- table search
++ table search
 CREATE VIRTUAL TABLE search USING fts5 (
         prompt, answer, tools, content='', columnsize=0, tokenize="unicode61 remove_diacritics 2");
 
--- table search_config
++ table search_config
 CREATE TABLE 'search_config'(k PRIMARY KEY, v) WITHOUT ROWID;
 
--- table search_data
++ table search_data
 CREATE TABLE 'search_data'(id INTEGER PRIMARY KEY, block BLOB);
 
--- table search_idx
++ table search_idx
 CREATE TABLE 'search_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
 
--- table sqlite_sequence
++ table sqlite_sequence
 CREATE TABLE sqlite_sequence(name,seq);
 
--- table suites
++ table suites
 CREATE TABLE suites (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
 
--- table tests
++ table tests
 CREATE TABLE tests (
         id INTEGER PRIMARY KEY, suite INTEGER NOT NULL, test_id TEXT NOT NULL, name TEXT NOT NULL,
         ended INTEGER NOT NULL DEFAULT 0, UNIQUE (suite, test_id));
 
--- table tool_calls
++ table tool_calls
 CREATE TABLE tool_calls (
         transcript INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, arguments TEXT NOT NULL,
         status TEXT NOT NULL, duration_ms REAL, PRIMARY KEY (transcript, position)) WITHOUT ROWID;
 
--- table transcripts
++ table transcripts
 CREATE TABLE transcripts (id INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE, data BLOB NOT NULL);
 
--- table triage
++ table triage
 CREATE TABLE triage (
         id INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE, decision TEXT NOT NULL, note TEXT NOT NULL DEFAULT '',
         who TEXT NOT NULL DEFAULT '', at_ms INTEGER NOT NULL);
