@@ -89,7 +89,6 @@ class Matcher:
 
     holds: Holds
     said: str
-    plain: bool
     optional: bool = False
 
 
@@ -105,7 +104,7 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
             return parts[0]
         tests = tuple(part.holds for part in parts)
         said, optional = " and ".join(p.said for p in parts), any(part.optional for part in parts)
-        return Matcher(lambda value: all(test(value) for test in tests), said, False, optional)
+        return Matcher(lambda value: all(test(value) for test in tests), said, optional)
     if isinstance(expected, Mapping) and _holds_matcher(expected):
         return _object(expected, path)
     if isinstance(expected, list) and _holds_matcher(expected):
@@ -117,9 +116,8 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
                 and all(test(item) for test, item in zip(items, value, strict=True))
             ),
             shown(expected),
-            False,
         )
-    return Matcher(_equal_to(expected), shown(expected), True)
+    return Matcher(_equal_to(expected), shown(expected))
 
 
 def is_matcher(expected: Any) -> bool:
@@ -180,7 +178,6 @@ def _object(expected: Mapping[str, Any], path: tuple[str | int, ...]) -> Matcher
             and all(test(value[key]) for key, test in tests.items() if key in value)
         ),
         shown(expected),
-        False,
     )
 
 
@@ -194,7 +191,7 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
     if name == "$any":
         if operand is not True:
             raise MatcherError("`$any` is written with true", path)
-        return Matcher(lambda value: True, "anything", False)
+        return Matcher(lambda value: True, "anything")
     if name in ("$contains", "$ignore_case", "$regex"):
         if not isinstance(operand, str):
             raise MatcherError(f"`{name}` needs a string, not {_article(operand)}", path)
@@ -204,21 +201,21 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
             raise MatcherError(f"`$one_of` needs a list, not {_article(operand)}", path)
         options = tuple(compile_matcher(item, (*path, number)).holds for number, item in enumerate(operand))
         said = f"one of {shown(operand)}"
-        return Matcher(lambda value: any(option(value) for option in options), said, False)
+        return Matcher(lambda value: any(option(value) for option in options), said)
     if name == "$optional":
         inner = compile_matcher(operand, path)
-        return Matcher(inner.holds, f"{inner.said}, if given", False, True)
+        return Matcher(inner.holds, f"{inner.said}, if given", True)
     if name in ("$gt", "$gte", "$lt", "$lte"):
         if isinstance(operand, bool) or not isinstance(operand, int | float):
             raise MatcherError(f"`{name}` needs a number, not {_article(operand)}", path)
         return _bound(name, operand)
     if name == "$not":
         inner = compile_matcher(operand, path)
-        return Matcher(lambda value: not inner.holds(value), f"not {inner.said}", False)
+        return Matcher(lambda value: not inner.holds(value), f"not {inner.said}")
     if name == "$type":
         if not isinstance(operand, str) or operand not in TYPES:
             raise MatcherError(f"`$type` is one of {', '.join(TYPES)}, not {shown(operand)}", path)
-        return Matcher(lambda value: type_of(value) == operand, f"a value of type {operand}", False)
+        return Matcher(lambda value: type_of(value) == operand, f"a value of type {operand}")
     from difflib import get_close_matches
 
     close = get_close_matches(name, NAMES, n=1)
@@ -228,21 +225,17 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
 
 def _textual(name: str, operand: str, path: tuple[str | int, ...]) -> Matcher:
     if name == "$contains":
-        return Matcher(
-            lambda value: isinstance(value, str) and operand in value, f"a text with {shown(operand)} in it", False
-        )
+        return Matcher(lambda value: isinstance(value, str) and operand in value, f"a text with {shown(operand)} in it")
     if name == "$ignore_case":
         lowered = operand.lower()
         return Matcher(
-            lambda value: isinstance(value, str) and value.lower() == lowered, f"{shown(operand)} in any case", False
+            lambda value: isinstance(value, str) and value.lower() == lowered, f"{shown(operand)} in any case"
         )
     try:
         pattern = compile_pattern(operand)
     except PatternError as error:
         raise MatcherError(f"bad pattern: {error.message}", path, error.position) from None
-    return Matcher(
-        lambda value: isinstance(value, str) and pattern.search(value) is not None, f"a match of {operand}", False
-    )
+    return Matcher(lambda value: isinstance(value, str) and pattern.search(value) is not None, f"a match of {operand}")
 
 
 def _bound(name: str, limit: float) -> Matcher:
@@ -256,7 +249,7 @@ def _bound(name: str, limit: float) -> Matcher:
         "$lte": (lambda value: number(value) and value <= limit, "at most"),
     }
     holds, said = tests[name]
-    return Matcher(holds, f"{said} {shown(limit)}", False)
+    return Matcher(holds, f"{said} {shown(limit)}")
 
 
 def _article(value: Any) -> str:

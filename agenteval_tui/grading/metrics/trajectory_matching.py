@@ -239,11 +239,7 @@ def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:
 
 def _matcher(value: Any, plain: bool) -> Matcher:
     # What was recorded is what it is: a `$` in it means nothing.
-    return (
-        Matcher(lambda given: same_json(value, given), shown(value), True)
-        if plain
-        else compile_matcher(value, named=True)
-    )
+    return Matcher(lambda given: same_json(value, given), shown(value)) if plain else compile_matcher(value, named=True)
 
 
 def _same(matcher: Matcher | None, given: Any) -> bool:
