@@ -26,6 +26,7 @@ from agenteval_tui.text.problems import AgentevalError, Problem, Severity
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.model import AgentConfig, Suite, Test
+    from agenteval_tui.suites.source import ConfigSource
 
 
 _CAN_FAIL = "give one criterion `severity: error`, or the test a `pass_threshold`"
@@ -205,15 +206,17 @@ def _test(
     if columns is not None:
         yield from _templates(loaded, node, {**dict.fromkeys(columns), **test.variables})
     yield from _same_names(loaded, test)
-    for number, (_, looked_for) in enumerate(needles(test)):
-        for name in sorted(looked_for):
-            if name in test.variables and is_blank(test.variables[name]):
-                message = f'the variable "{name}" is empty, and this criterion looks for it: the check can\'t be made'
-                owner = loaded.node(test.id, number)
-                yield _at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
+    empty = {name for name, value in test.variables.items() if is_blank(value)}
+    # Where none is empty, which is nearly everywhere, no config is read for it.
+    for number, (_, looked_for) in enumerate(needles(test) if empty else ()):
+        for name in sorted(looked_for & empty):
+            message = f'the variable "{name}" is empty, and this criterion looks for it: the check can\'t be made'
+            owner = loaded.node(test.id, number)
+            yield _at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
     for number, _ in enumerate(test.criteria):
-        yield from _criterion(loaded, test, number, columns)
-        yield from respondent_problems(loaded, suite, test, number, user_agents)
+        source = loaded.config_source(test.id, number)
+        yield from _criterion(loaded, test, number, source, columns)
+        yield from respondent_problems(loaded, suite, source, user_agents)
 
 
 def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Iterator[Problem]:
@@ -229,7 +232,9 @@ def _templates(loaded: LoadedSuite, node: Node, known: Mapping[str, Any]) -> Ite
                 yield loaded.problem(one.code, start, end, one.message, one.fix)
 
 
-def _criterion(loaded: LoadedSuite, test: Test, number: int, columns: Collection[str] | None) -> Iterator[Problem]:
+def _criterion(
+    loaded: LoadedSuite, test: Test, number: int, source: ConfigSource, columns: Collection[str] | None
+) -> Iterator[Problem]:
     from agenteval_tui.grading.diagnose import diagnose
     from agenteval_tui.grading.registry import prototype
 
@@ -240,7 +245,6 @@ def _criterion(loaded: LoadedSuite, test: Test, number: int, columns: Collection
     except AgentevalError as error:
         yield _at(loaded, _child(node, "prototype_class") or node, "unknown-prototype", error.what, error.mend)
         return
-    source = loaded.config_source(test.id, number)
     for one in diagnose(source.text, criterion.prototype_class, _names(test, number, columns)):
         start, end = source.to_offset(one.start), source.to_offset(one.end)
         fix = one.fix.title if one.fix is not None else None

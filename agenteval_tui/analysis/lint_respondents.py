@@ -9,16 +9,16 @@ from agenteval_tui.text.problems import AgentevalError, Problem
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
-    from agenteval_tui.suites.model import AgentConfig, Suite, Test
+    from agenteval_tui.suites.model import AgentConfig, Suite
+    from agenteval_tui.suites.source import ConfigSource
 
 _PROPERTIES = ("judge", "embedder")
 
 
 def respondent_problems(
-    loaded: LoadedSuite, suite: Suite, test: Test, number: int, user_agents: Mapping[str, AgentConfig]
+    loaded: LoadedSuite, suite: Suite, source: ConfigSource, user_agents: Mapping[str, AgentConfig]
 ) -> Iterator[Problem]:
-    """What is wrong with the names of judges and embedders in one criterion, at the names."""
-    source = loaded.config_source(test.id, number)
+    """What is wrong with the names of judges and embedders in the config of one criterion, at the names."""
     if not any(name in source.text for name in _PROPERTIES):
         return  # nearly all of them: no need to read the config once more
     from agenteval_tui.grading.placeholders import has_placeholders

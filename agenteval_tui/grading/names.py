@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SEPARATORS = re.compile(r"[\\/.:]+")
 _SUFFIXES = ("TestCriterion", "TestMetric", "Criterion", "Metric")
 
 
+@lru_cache(maxsize=512)  # a suite has the same few names thousands of times
 def short_name(name: str) -> str:
     """`axenox\\GenAI\\TextResponseTestCriterion.php`, `axenox.GenAI.TextMatch` -> `TextResponse`, `TextMatch`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,26 +13,40 @@ from agenteval_tui.suites.places import LineIndex
 from agenteval_tui.suites.yaml_tree import Alias, Mapping, Node, Scalar, Sequence, resolve, untyped
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Where the characters of a text stand in a file."""
+
+    offsets: list[int]  # the text's offsets at which `targets` change; ascending, begins with 0
+    targets: list[int]  # the file's offset of each
+    stepping: list[bool]  # whether the file's offset grows with the text's until the next entry
+
+
 class ConfigSource:
     """`text` as an editor shows it. `style`: "literal", "folded", "single", "double", "plain" or "mapping".
 
-    For a mapping the text is pretty JSON made from the YAML.
+    For a mapping the text is pretty JSON made from the YAML. Where its characters stand is found out when somebody
+    asks: most configs have no problem that would need a place.
     """
 
-    text: str
-    style: str
-    places: LineIndex
-    offsets: tuple[int, ...]  # the text's offsets at which `targets` change; ascending, begins with 0
-    targets: tuple[int, ...]  # the file's offset of each
-    stepping: tuple[bool, ...]  # whether the file's offset grows with the text's until the next entry
+    __slots__ = ("_find", "_steps", "places", "style", "text")
+
+    def __init__(self, text: str, style: str, places: LineIndex, find: Callable[[], _Steps]) -> None:
+        self.text = text
+        self.style = style
+        self.places = places
+        self._find = find
+        self._steps: _Steps | None = None
 
     def to_offset(self, offset: int) -> int:
         """The offset in the file's text of an offset in `text`."""
+        steps = self._steps
+        if steps is None:
+            steps = self._steps = self._find()
         offset = min(max(offset, 0), len(self.text))
-        index = bisect_right(self.offsets, offset) - 1
-        grown = offset - self.offsets[index] if self.stepping[index] else 0
-        return self.targets[index] + grown
+        index = bisect_right(steps.offsets, offset) - 1
+        grown = offset - steps.offsets[index] if steps.stepping[index] else 0
+        return steps.targets[index] + grown
 
     def to_file(self, offset: int) -> tuple[int, int]:
         """The 1-based line and column, in the file as it is on disk, of an offset in `text`."""
@@ -54,17 +69,21 @@ def source_of(node: Node, text: str, places: LineIndex) -> ConfigSource:
     """The source of a value that stands at `node` of the file's `text`."""
     real = resolve(node)
     if isinstance(real, Scalar):
-        spots = _double_quoted(real, text) if real.style == '"' else _aligned(real, text)
-        return ConfigSource(real.text, _STYLES[real.style], places, *_runs(spots))
+        return ConfigSource(real.text, _STYLES[real.style], places, lambda: _steps_of(real, text))
     printer = _Printer()
     printer.write(real, 0)
-    shown = "".join(printer.parts)
-    return ConfigSource(
-        shown, "mapping", places, tuple(printer.offsets), tuple(printer.targets), tuple(printer.stepping)
-    )
+    steps = _Steps(printer.offsets, printer.targets, printer.stepping)
+    return ConfigSource("".join(printer.parts), "mapping", places, lambda: steps)
 
 
-def _runs(spots: list[int]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]:
+def _steps_of(node: Scalar, text: str) -> _Steps:
+    if node.style == "|" and (by_line := _literal(node, text)) is not None:
+        return by_line
+    spots = _double_quoted(node, text) if node.style == '"' else _aligned(node, text)
+    return _runs(spots)
+
+
+def _runs(spots: list[int]) -> _Steps:
     """Offsets, one a character (and one for the end), as the points where they don't just count on."""
     offsets = [0]
     targets = [spots[0]]
@@ -72,7 +91,53 @@ def _runs(spots: list[int]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[boo
         if spots[index] != spots[index - 1] + 1:
             offsets.append(index)
             targets.append(spots[index])
-    return tuple(offsets), tuple(targets), (True,) * len(offsets)
+    return _Steps(offsets, targets, [True] * len(offsets))
+
+
+def _literal(node: Scalar, text: str) -> _Steps | None:
+    """The places of a literal block, line by line: what `_block` finds out character by character.
+
+    None where a line of the value is longer than what is left of the file: it is not as the value says.
+    """
+    start, end = body_start(node, text), min(node.end, len(text))
+    header = _INDICATORS.match(text, start)
+    at, indent = (header.end() if header else start), block_indent(node, text)
+    offsets: list[int] = []
+    targets: list[int] = []
+    offset = 0
+
+    def put(target: int) -> None:
+        if not offsets or target - targets[-1] != offset - offsets[-1]:
+            offsets.append(offset)
+            targets.append(target)
+
+    *lines, last = node.text.split("\n")
+    for line in lines:
+        body = at
+        while body < end and body - at < indent and text[body] == " ":
+            body += 1
+        if body + len(line) > end:
+            return None
+        if line:
+            put(body)
+        offset += len(line)
+        at = _skip_to_newline(text, body + len(line), end)
+        put(at)
+        offset += 1
+        at = _after_newline(text, at, end)
+    if last:
+        body = at
+        while body < end and body - at < indent and text[body] == " ":
+            body += 1
+        if body + len(last) > end:
+            return None
+        put(body)
+        offset += len(last)
+        at = body + len(last)
+        put(at)
+    else:
+        put(min(at + _indent_here(text, at, end, indent), end))
+    return _Steps(offsets, targets, [True] * len(offsets))
 
 
 _INDICATORS = re.compile(r"[|>]([0-9+-]*)[^\n]*(?:\n|\Z)")

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.suites import source as source_module
 from agenteval_tui.suites.load import LoadedSuite, load_text
-from agenteval_tui.suites.yaml_tree import plain_data
+from agenteval_tui.suites.source import body_start, source_of
+from agenteval_tui.suites.yaml_tree import Scalar, plain_data, resolve
 from agenteval_tui.text.problems import AgentevalError
 
 HEAD = """\
@@ -189,3 +191,46 @@ def test_what_is_not_there_is_said(test_id: str) -> None:
     assert loaded.line_of("t") == 4
     assert loaded.line_of("t", 0) == 7
     assert loaded.line_of("nobody") == 1
+
+
+LINES = st.lists(st.text(' \t{}":,#ab\\😀ä-', max_size=6), max_size=8)
+
+
+@given(
+    LINES,
+    st.sampled_from(["|", "|-", "|+", "|2", "|2-", "|2+", "&a |"]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 3),
+)
+def test_a_literal_block_maps_by_line_as_it_does_by_character(
+    lines: list[str], header: str, windows: bool, last: bool, more: int
+) -> None:
+    """Blank lines, lines that are indented deeper or less, trailing blanks, no newline at the end, CRLF."""
+    body = "".join(f"          {' ' * (more if '2' in header else 0)}{line}\n" for line in lines)
+    text = HEAD + f"        config_uxon: {header}\n{body}"
+    text = text if last else text.rstrip("\n")
+    if windows:
+        text = text.replace("\n", "\r\n")
+    loaded = load_text(text, "x.suite.yaml")
+    try:
+        node = loaded.config_node("t", 0)
+    except AgentevalError:
+        return  # what hypothesis wrote is no such block
+    real = resolve(node)
+    if not isinstance(real, Scalar) or real.style != "|":
+        return
+    start = body_start(real, loaded.text)
+    block = source_module._INDICATORS.match(loaded.text, start)
+    at = block.end() if block else start
+    spots = source_module._block(real, loaded.text, at, min(real.end, len(loaded.text)))
+    source = source_of(node, loaded.text, loaded.places)
+    assert [source.to_offset(offset) for offset in range(len(real.text) + 1)] == spots
+
+
+def test_places_are_found_only_where_somebody_asks() -> None:
+    loaded = load('        config_uxon: |\n          {\n            "a": 1\n          }\n')
+    source = loaded.config_source("t", 0)
+    assert source._steps is None
+    assert source.to_file(0) == (10, 11)
+    assert source._steps is not None
