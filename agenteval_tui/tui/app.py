@@ -26,7 +26,6 @@ from agenteval_tui.tui.keymap import NAME as KEYS_FILE
 from agenteval_tui.tui.keymap import read_keymap
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.safe import AsciiOnly, Colourless, DisplaySafe
-from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.session import Session
 from agenteval_tui.tui.state import State, flag, name_of_start
 from agenteval_tui.tui.theming import Theming
@@ -117,8 +116,7 @@ class AgentevalApp(Theming):
             moved = await asyncio.to_thread(self.session.moved)
             if moved:
                 self.say(moved, severity="warning")
-                if isinstance(self.screen, FrameScreen):
-                    self.screen.new_runs()
+                self.tell_new_runs()
 
         start_worker(self, look, group="history")
 
@@ -146,7 +144,8 @@ class AgentevalApp(Theming):
 
     def exit(self, result: int | None = None, *arguments: Any, **options: Any) -> None:
         """Leave; where one was is kept for the next start."""
-        self.keep_places()
+        if not self._exit:  # once: the screens may be going already
+            self.keep_places()
         super().exit(result, *arguments, **options)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:

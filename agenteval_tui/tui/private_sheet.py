@@ -10,6 +10,7 @@ All that this program uses of Textual's private parts for that. `tests/tui/test_
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from textual import events
@@ -19,6 +20,8 @@ from textual.command import CommandList, CommandPalette
 from textual.message import Message
 from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
+
+from agenteval_tui.tui.private_mounting import is_there
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.app import AgentevalApp
@@ -80,7 +83,8 @@ class Leaving:
         return asked and self._done
 
     def _taken_away(self) -> bool:
-        return self._sheet not in self._sheet.app.screen_stack
+        # Where the app ends, its sheets are on the stack until all of them have gone.
+        return self._sheet not in self._sheet.app.screen_stack or not self._sheet.is_attached
 
 
 class Sheet(ModalScreen[T]):
@@ -102,6 +106,14 @@ class Sheet(ModalScreen[T]):
         self.leaves(result)
         # Under another sheet it goes when that one has gone.
         return super().dismiss(result) if self._leaving.begins(result) else AwaitComplete()
+
+    def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
+        """As Textual's, but nothing is called for a sheet that has gone meanwhile."""
+
+        def call() -> Any:
+            return callback(*args, **kwargs) if is_there(self) else None
+
+        return super().call_after_refresh(call)
 
     def on_screen_resume(self) -> None:
         """The sheet above it is gone: it goes too, when it was done meanwhile."""

@@ -12,6 +12,7 @@ from agenteval_tui.tui.going import Going
 from agenteval_tui.tui.lines import Cell
 from agenteval_tui.tui.notices import Place
 from agenteval_tui.tui.presenters.outcomes import glyph
+from agenteval_tui.tui.private_mounting import is_there
 from agenteval_tui.tui.screens.frame import FrameScreen
 from agenteval_tui.tui.workers import start_worker
 
@@ -49,11 +50,18 @@ class Running(Going):
             before = len(self._live)
             self._set_running(len(live))
             await self._tell(live)
-            if (before or live) and isinstance(self.screen, FrameScreen):
-                self.screen.new_runs()
+            if before or live:
+                self.tell_new_runs()
             if not live:
                 return
             await asyncio.sleep(COUNT_SECONDS)
+
+    def tell_new_runs(self) -> None:
+        """What the history says may be different now: the screen that is shown reads it again."""
+        screen = self.screen_stack[-1] if self.screen_stack else None
+        # One that is still to be mounted reads the history anyway.
+        if isinstance(screen, FrameScreen) and is_there(screen):
+            screen.new_runs()
 
     async def _tell(self, live: Mapping[str, Live]) -> None:
         """Say what has ended since the last look, and the first failure of what still runs."""
@@ -100,8 +108,9 @@ class Running(Going):
     def _set_running(self, number: int) -> None:
         if number != self._executions:
             self._executions = number
-            if isinstance(self.screen, FrameScreen):
-                self.screen.retitle()
+            screen = self.screen_stack[-1] if self.screen_stack else None
+            if isinstance(screen, FrameScreen):
+                screen.retitle()
 
     def live_note(self, shown: int = 0) -> tuple[Cell, ...]:
         """What the title says of running executions; `shown`: so many of them the screen itself speaks of."""

@@ -18,9 +18,10 @@ from textual.drivers._writer_thread import WriterThread
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import OptionList, TextArea
 
-from agenteval_tui.tui import private_failing, private_painting, private_sheet
+from agenteval_tui.tui import private_failing, private_mounting, private_painting, private_sheet
 from agenteval_tui.tui.private import STANDS_ON, ExactDocument, QuietTextArea
 
 TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
@@ -29,12 +30,13 @@ ALL = {
     **{name: ("private_painting.py", digest) for name, digest in private_painting.STANDS_ON.items()},
     **{name: ("private_failing.py", digest) for name, digest in private_failing.STANDS_ON.items()},
     **{name: ("private_sheet.py", digest) for name, digest in private_sheet.STANDS_ON.items()},
+    **{name: ("private_mounting.py", digest) for name, digest in private_mounting.STANDS_ON.items()},
 }
 OWNERS = {
     one.__name__: one
     for one in (
         TextArea, Document, App, ChopsUpdate, CommandPalette, Compositor, LayoutUpdate, MessagePump, OptionList, Screen,
-        Strip, WriterThread,
+        Strip, Widget, WriterThread,
     )
 }  # fmt: skip
 

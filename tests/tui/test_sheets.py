@@ -27,7 +27,6 @@ from agenteval_tui.tui.screens.help import HelpScreen
 from agenteval_tui.tui.screens.question import QuestionScreen
 from agenteval_tui.tui.screens.suites import SuitesScreen
 from agenteval_tui.tui.screens.theme import ThemeScreen
-from agenteval_tui.tui.widgets.form import Field, Form
 
 __all__ = ["fresh", "samples"]  # fixtures
 
@@ -213,15 +212,3 @@ def test_every_sheet_of_the_program_is_one() -> None:
         found += [kind for kind in kinds if kind.__module__.startswith("agenteval_tui.")]
     assert len(found) > 25
     assert [kind for kind in found if not issubclass(kind, Sheet | CommandSheet)] == []
-
-
-async def test_a_form_that_is_taken_away_while_it_comes_shows_no_notes(fresh: tuple[Path, Path]) -> None:
-    """The monkey, seed 4 at 80x24: the form was told that it was there when its fields had gone already."""
-    app = app_on(*fresh)
-    form = Form([Field("name", "Name", hint="what it is called")])
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        await app.screen.mount(form)
-        await form.remove_children()
-        form.on_mount()
-        await pilot.pause()

@@ -9,12 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from textual.binding import BindingType
+from textual.message import Message
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.lines import Cell, Line, fit, spread, width_of
+from agenteval_tui.tui.private_mounting import comes_too_late, is_there, mounted
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.workers import start_worker
 
@@ -58,7 +60,8 @@ class FrameScreen(Screen[None]):
 
     def retitle(self) -> None:
         """Show the title anew, if it changed."""
-        self.query_one("#title", LineBlock).show(self._title_lines)
+        if is_there(self):
+            self.query_one("#title", LineBlock).show(self._title_lines)
 
     def keys(self) -> list[tuple[str, str, str]]:
         """(key, label, action) of what the last line names, most important first, help last.
@@ -138,12 +141,17 @@ class FrameScreen(Screen[None]):
             try:
                 result = await asyncio.to_thread(work)
             except AgentevalError as error:
-                (failed or self.agenteval.say_error)(error)
+                if await mounted(self):
+                    (failed or self.agenteval.say_error)(error)
                 return
-            if self.is_attached:
+            if await mounted(self):
                 then(result)
 
         start_worker(self, answer, group=group)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if not comes_too_late(self, message):
+            await super()._dispatch_message(message)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke is a bug: say it once, keep the traceback, go on."""

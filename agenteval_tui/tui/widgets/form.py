@@ -21,6 +21,7 @@ from agenteval_tui.tui.lines import Cell, Line, fit
 from agenteval_tui.tui.palette import palette_of
 from agenteval_tui.tui.presenters.outcomes import UNICODE
 from agenteval_tui.tui.presenters.paragraphs import paragraph
+from agenteval_tui.tui.private_mounting import comes_too_late
 from agenteval_tui.tui.widgets.line_block import LineBlock
 
 BEFORE, BEHIND = ("‹", "›") if UNICODE else ("<", ">")
@@ -195,6 +196,10 @@ class Form(Vertical):
         area.styles.height = field.rows
         return area
 
+    async def _dispatch_message(self, message: Message) -> None:
+        if not comes_too_late(self, message):
+            await super()._dispatch_message(message)
+
     def on_mount(self) -> None:
         for field in self._fields:
             self._show_note(field)
@@ -263,9 +268,7 @@ class Form(Vertical):
 
     def _show_note(self, field: Field) -> None:
         said = self._notes.get(field.name, ("", False))[0]
-        note = next(iter(self.query(f"#note-{field.name}").results(LineBlock)), None)
-        if note is None:
-            return  # the form is being taken away: its parts may be gone before it is told that it is there
+        note = self.query_one(f"#note-{field.name}", LineBlock)
         if self._below:
             words, style = (f"! {one_line(said, 200)}", "error") if said else (field.hint, "dim")
             note.show(lambda width: paragraph(words, width, style) if words else [])
