@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 
 from agenteval_tui.tui.frames import FACTORIES
 from agenteval_tui.tui.outside import Outside
+from agenteval_tui.tui.private_mounting import is_there
 from agenteval_tui.tui.screens.frame import FrameScreen
 
 # Keys that move a cursor: what stands beside a list follows when it rests, and before any other key.
@@ -121,7 +122,7 @@ class Going(Outside):
         """Leave what is open inside the screen, else go to the screen before."""
         screen = self.screen
         if isinstance(screen, FrameScreen):
-            if screen.step_back():
+            if is_there(screen) and screen.step_back():
                 return
             if self._trail:
                 name = self._trail.pop()

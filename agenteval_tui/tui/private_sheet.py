@@ -120,6 +120,10 @@ class Sheet(ModalScreen[T]):
         if not self._leaving.may_begin and self._leaving.on_top:
             super().dismiss(self._leaving.result)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Before it is there it can only be closed."""
+        return is_there(self) or action == "dismiss"
+
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke: say it once; the sheet stays open."""
         if event.state is WorkerState.ERROR and event.worker.error is not None:

@@ -13,6 +13,7 @@ from shop import app_on, settle
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
+from agenteval_tui.tui.actions import in_scope
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.frames import FACTORIES
 from agenteval_tui.tui.screens.choose import ChooseScreen
@@ -22,6 +23,7 @@ from agenteval_tui.tui.screens.new_test import TagsScreen
 from agenteval_tui.tui.screens.notices import NoticesScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.question import QuestionScreen
+from agenteval_tui.tui.screens.suites import SuitesScreen
 from agenteval_tui.tui.widgets.form import Field, Form
 
 __all__ = ["fresh", "samples"]  # fixtures
@@ -116,6 +118,36 @@ async def test_what_others_tell_a_screen_before_it_is_made_breaks_nothing(fresh:
         await settle(pilot)
         assert screen.is_mounted
         assert broken(app) == []
+
+
+@pytest.mark.parametrize("name", sorted(set(FACTORIES) - {"suites"}))
+async def test_a_key_of_a_screen_that_is_not_made_yet_does_nothing(fresh: tuple[Path, Path], name: str) -> None:
+    """The monkey, seed 1: a key pressed on the screen before reached the app when another one was shown."""
+    app = app_on(*fresh)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        app.go(name)
+        screen = app.screen
+        assert not screen.is_mounted
+        for one in in_scope(name):
+            if not one.method.startswith("app."):
+                assert not await app.run_action(one.method, screen), one.id
+        await app.action_back()
+        await settle(pilot)
+        assert broken(app) == []
+        assert isinstance(app.screen, SuitesScreen)
+
+
+async def test_a_sheet_that_is_not_made_yet_can_only_be_closed(fresh: tuple[Path, Path]) -> None:
+    app = app_on(*fresh)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        app.push_screen(SHEETS["a list"]())
+        assert not await app.run_action("step(1)", app.screen)
+        assert await app.run_action("dismiss(None)", app.screen)
+        await settle(pilot)
+        assert broken(app) == []
+        assert isinstance(app.screen, SuitesScreen)
 
 
 async def test_what_a_screen_asked_for_waits_until_it_is_made(fresh: tuple[Path, Path]) -> None:

@@ -149,6 +149,10 @@ class FrameScreen(Screen[None]):
 
         start_worker(self, answer, group=group)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A key that was pressed on the screen before may come here first: nobody has seen what it would be done to."""
+        return is_there(self)
+
     async def _dispatch_message(self, message: Message) -> None:
         if not comes_too_late(self, message):
             await super()._dispatch_message(message)
