@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.exchange.given_labels import label_data, label_line
 from agenteval_tui.grading.codec import result_to_json
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import (
     Fact,
     code_span,
@@ -28,6 +30,7 @@ from agenteval_tui.transcripts.ending import Ending, ending_of
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
 
 VERSION = 1
+_NOT_GRADED = "not graded"
 LONGEST_LABEL = 160  # characters of a label in a bug report
 
 
@@ -60,8 +63,14 @@ class Explanation:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What screens show of these criteria."""
-        return explain(result for _, result in self.criteria)
+        """What screens show of these criteria. That the agent did not finish is said once, of the run."""
+        facts = explain(result for _, result in self.criteria)
+        if self.error is None:
+            return facts
+        return tuple(
+            replace(fact, children=(Fact(fact.mark, _NOT_GRADED),)) if _is_not_graded(result) else fact
+            for fact, (_, result) in zip(facts, self.criteria, strict=True)
+        )
 
     @property
     def address(self) -> str:
@@ -75,6 +84,13 @@ class Explanation:
             return ""
         mend = f" ({self.error.mend})" if self.error.mend else ""
         return f"the agent did not finish: {self.error.kind}: {self.error.message}{mend}"
+
+
+def _is_not_graded(result: CriterionResult) -> bool:
+    """Whether it was skipped because the agent did not finish. A history without codes has only a sentence for it."""
+    return result.outcome is Outcome.SKIPPED and (
+        result.code == Code.NOT_FINISHED or bool(not result.code and result.message and not result.source)
+    )
 
 
 def address_of(run: str, number: int | None = None) -> str:

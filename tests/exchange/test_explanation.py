@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,8 +19,10 @@ from markdown_it import MarkdownIt
 from agenteval_tui.exchange.explanation import as_json, as_markdown, as_text, explanation_of, missed_of
 from agenteval_tui.exchange.junit import junit_xml
 from agenteval_tui.exchange.schemas import schema
-from agenteval_tui.grading.explain import Fact, explain, flat, on_one_line, render_markdown, render_text
+from agenteval_tui.grading.explain import Fact, explain, fact_to_json, flat, on_one_line, render_markdown, render_text
+from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
+from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.rows import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.text.display import displayable
@@ -211,6 +214,30 @@ def test_markdown_of_a_run_is_a_section_for_a_bug_report(store: Store) -> None:
     assert lines[-1] == f"`agenteval why {row.id}/1`"
     opened = [one.type for one in rendered("\n".join(lines)) if one.type.endswith("_open") and one.level == 0]
     assert opened == ["heading_open", "paragraph_open", "bullet_list_open", "paragraph_open"]
+
+
+@pytest.mark.parametrize("wanted", ["", "words", "2"])
+@pytest.mark.parametrize("coded", [True, False])
+def test_an_agents_error_is_said_once(store: Store, wanted: str, coded: bool) -> None:
+    """Also of a history from before results had codes, and where only one criterion is asked about."""
+    error = RunError("program", "ended with code 3: no such table", "run it by hand")
+    specs = [CriterionSpec(name, "TextResponse", {"metrics": []}) for name in ("polite", "words")]
+    results = grade(Transcript(error=error), specs).results
+    if not coded:
+        said = f"not graded: the agent did not finish ({error.kind}: {error.message})"
+        results = tuple(replace(one, code="", fields={}, message=said) for one in results)
+    row = kept(store, results, status="error", error=error)
+    found = explained(store, row, wanted)
+    for text in (as_text(found), as_markdown(found), json.dumps([fact_to_json(one) for one in found.facts])):
+        assert text.count("no such table") == (0 if text.startswith("[") else 1)
+        assert text.count("not graded") == len(found.criteria) == (1 if wanted else 2)
+    assert as_json(found)["error"]["message"] == error.message
+
+
+def test_what_another_tool_skipped_keeps_its_reason(store: Store) -> None:
+    theirs = CriterionResult("theirs", Outcome.SKIPPED, None, message="not applicable", source="promptfoo")
+    row = kept(store, (theirs,), status="error", error=RunError("program", "gone"))
+    assert "not applicable" in as_text(explained(store, row))
 
 
 def test_spaces_that_matter_stay() -> None:
