@@ -56,7 +56,22 @@ def _classes(dataclass: Callable[..., Any]) -> dict[str, Any]:
     class Loose(Checked):
         """It has a `__dict__`."""
 
-    return {one.__name__: one for one in (Plain, Checked, Empty, Equal, Given, Child, Loose)}
+    class LoosePlain(Plain):
+        """It has a `__dict__`, and more fields than are set one by one."""
+
+    @dataclass(frozen=True, slots=True)
+    class Derived:
+        a: int
+        b: int = 2
+        c: int = 3
+        d: int = 4
+        total: int = field(default=0, init=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "total", self.a + self.b)
+
+    made = (Plain, Checked, Empty, Equal, Given, Child, Loose, LoosePlain, Derived)
+    return {one.__name__: one for one in made}
 
 
 OURS, THEIRS = _classes(quick), _classes(dataclasses.dataclass)
@@ -98,6 +113,10 @@ def _set(one: Any, name: str) -> Any:
         lambda of: of["Child"]((1,), 3),
         lambda of: _set(of["Plain"](1), "a"),
         lambda of: _set(of["Loose"]((1,)), "a"),
+        lambda of: type(of["Plain"](1)) is of["Plain"],
+        lambda of: (of["LoosePlain"](1, "x", [1]), type(of["LoosePlain"](1)) is of["LoosePlain"]),
+        lambda of: _set(of["LoosePlain"](1), "a"),
+        lambda of: (of["Derived"](1), _set(of["Derived"](1), "total")),
         lambda of: delattr(of["Plain"](1), "a"),
         lambda of: of["Plain"].__match_args__,
         lambda of: of["Plain"].__slots__,
@@ -126,6 +145,17 @@ class AtTheTop:
     b: tuple[str, ...] = ()
 
 
-def test_pickles() -> None:
-    one = AtTheTop(1, ("x",))
+@quick(frozen=True, slots=True)
+class WideAtTheTop:
+    """One with more fields than are set one by one."""
+
+    a: int
+    b: tuple[str, ...] = ()
+    c: int = 3
+    d: int = 4
+    e: list[int] = field(default_factory=list)
+
+
+@pytest.mark.parametrize("one", [AtTheTop(1, ("x",)), WideAtTheTop(1, ("x",), e=[2])])
+def test_pickles(one: object) -> None:
     assert pickle.loads(pickle.dumps(one)) == one
