@@ -13,6 +13,26 @@ DEEPEST = 200
 
 def finite(value: Any, depth: int = 0) -> Any:
     """`value` with "NaN", "Infinity" for such numbers, and texts for what lies deeper than `DEEPEST` levels."""
+    return value if _is_finite(value, depth) else _made_finite(value, depth)
+
+
+def _is_finite(value: Any, depth: int) -> bool:
+    """Whether a value is JSON that may be kept as it is; nearly all are."""
+    kind = value.__class__
+    if kind is str or kind is int or value is None or kind is bool:
+        return True
+    if kind is dict:
+        if not all(key.__class__ is str for key in value):
+            return False
+        inner = value.values()
+    elif kind is list:
+        inner = value
+    else:
+        return kind is float and math.isfinite(value)
+    return depth < DEEPEST and all(one.__class__ is str or _is_finite(one, depth + 1) for one in inner)
+
+
+def _made_finite(value: Any, depth: int) -> Any:
     if isinstance(value, float):
         if math.isfinite(value):
             return value
@@ -21,8 +41,8 @@ def finite(value: Any, depth: int = 0) -> Any:
         if depth >= DEEPEST:
             return _text(value)
         if isinstance(value, Mapping):
-            return {str(key): finite(one, depth + 1) for key, one in value.items()}
-        return [finite(one, depth + 1) for one in value]
+            return {str(key): _made_finite(one, depth + 1) for key, one in value.items()}
+        return [_made_finite(one, depth + 1) for one in value]
     return value
 
 

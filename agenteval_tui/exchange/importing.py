@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -255,9 +256,15 @@ def _kept(one: Recording) -> Recording:
     """The recording as it may be stored: foreign JSON has numbers and depths that nothing else takes. What could not be
     read of it stands behind its log, where every screen shows it."""
     transcript = one.transcript
-    calls = tuple([replace(call, arguments=finite(call.arguments)) for call in transcript.tool_calls])
+    calls = []
+    for call in transcript.tool_calls:
+        arguments = finite(call.arguments)
+        calls.append(call if arguments is call.arguments else replace(call, arguments=arguments))
     log = "\n".join(line for line in (transcript.log, *(f"import: {note}" for note in one.notes)) if line)
-    return replace(one, variables=finite(one.variables), transcript=replace(transcript, tool_calls=calls, log=log))
+    variables = finite(one.variables)
+    if log == transcript.log and variables is one.variables and all(map(is_, calls, transcript.tool_calls)):
+        return one
+    return replace(one, variables=variables, transcript=replace(transcript, tool_calls=tuple(calls), log=log))
 
 
 def _ended(run_id: str, one: Recording) -> RunEnded:

@@ -34,11 +34,13 @@ def is_message(value: Any) -> bool:
 
 def dialect_of(value: Any) -> str:
     """ "openai", "anthropic", "parts" (`message_parts`), "responses", "langchain" or "pydantic-ai"; "": no message."""
-    if not isinstance(value, Mapping) or "messages" in value:
+    if not isinstance(value, (dict, Mapping)) or "messages" in value:  # a dict is known sooner than a mapping
         return ""
     if isinstance(value.get("role"), str):
         if has_parts(value):
             return "parts"
+        if isinstance(value.get("content"), str):
+            return "openai"
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
     kind = _kind(value)
     if kind in ITEMS and ("call_id" in value or kind == "reasoning"):
@@ -105,7 +107,9 @@ class _Conversation:
     def _take(self, one: Any, dialect: str, number: int) -> None:
         if dialect in ("openai", "anthropic", "parts") and one["role"] == "assistant":
             # As servers answer, and logs of them keep it: what a turn took stands in the message.
-            self.usage = added(self.usage, usage_from(one.get("usage"), input_excludes_cache=dialect == "anthropic"))
+            usage = one.get("usage")
+            if usage is not None:
+                self.usage = added(self.usage, usage_from(usage, input_excludes_cache=dialect == "anthropic"))
             self._of_model(one.get("model"), one.get("finish_reason") or one.get("stop_reason"))
         if dialect == "openai":
             self._openai(one)
@@ -126,14 +130,19 @@ class _Conversation:
             )
 
     def _openai(self, one: Mapping[str, Any]) -> None:
-        thoughts = [_thought(block) for block in _blocks(one.get("content")) if _kind(block) in _THOUGHTS]
+        thoughts = [_thought(block) for block in _maps(one.get("content")) if _kind(block) in _THOUGHTS]
         if thoughts:
             rest = [block for block in one["content"] if not _typed(block, _THOUGHTS)]
             one = {**one, "content": rest, "reasoning": _joined(*thoughts)}
         if not one.get("content"):
             said = next((one[key] for key in ("text", "refusal", "message") if isinstance(one.get(key), str)), None)
             heard = one.get("audio")
-            if said is None and isinstance(heard, Mapping) and isinstance(heard.get("transcript"), str):
+            if (
+                said is None
+                and heard is not None
+                and isinstance(heard, Mapping)
+                and isinstance(heard.get("transcript"), str)
+            ):
                 said = heard["transcript"]
             one = {**one, "content": said} if said else one
         if isinstance(one.get("tool_calls"), list):
@@ -145,14 +154,16 @@ class _Conversation:
 
     def _readable(self, call: Any) -> Any:
         """A call of a tool as it is read; one that can't be is called by what it is, and noted."""
-        if isinstance(call, Mapping):
+        if isinstance(call, (dict, Mapping)):
             custom = call.get("custom")
-            if isinstance(custom, Mapping) and isinstance(custom.get("name"), str):
+            if custom is not None and isinstance(custom, Mapping) and isinstance(custom.get("name"), str):
                 return _function(call.get("id"), custom["name"], custom.get("input"))
             if isinstance(call.get("function"), str):  # as Inspect writes them
                 return _function(call.get("id"), call["function"], call.get("arguments"))
-            function = call.get("function") if isinstance(call.get("function"), Mapping) else call
-            if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+            function = call.get("function")
+            if not isinstance(function, (dict, Mapping)):
+                function = call
+            if isinstance(function.get("name"), str):
                 if "arguments" not in function and "input" in function:
                     return _function(call.get("id"), function["name"], function["input"])
                 return call
@@ -292,8 +303,9 @@ _BESIDE = frozenset({
 
 def _says(message: Mapping[str, Any]) -> bool:
     """Whether there is anything in a message."""
-    given = (message.get(key) for key in ("reasoning", "reasoning_content", "tool_calls", "function_call"))
-    return bool(content_text(message.get("content"))) or any(given)
+    if content_text(message.get("content")):
+        return True
+    return any(message.get(key) for key in ("reasoning", "reasoning_content", "tool_calls", "function_call"))
 
 
 def _function(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
@@ -331,7 +343,7 @@ def _thought(block: Mapping[str, Any]) -> str:
 
 
 def _typed(block: Any, kinds: frozenset[str]) -> bool:
-    return isinstance(block, Mapping) and _kind(block) in kinds
+    return isinstance(block, (dict, Mapping)) and _kind(block) in kinds
 
 
 def _kind(block: Mapping[str, Any]) -> str:
@@ -346,7 +358,7 @@ def _blocks(content: Any) -> list[Mapping[str, Any]]:
 
 
 def _maps(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+    return [one for one in value if isinstance(one, (dict, Mapping))] if isinstance(value, list) else []
 
 
 def _joined(*parts: str) -> str:

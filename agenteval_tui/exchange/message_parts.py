@@ -163,7 +163,7 @@ def _is_ui_call(part: Any) -> bool:
 
 def _kind(part: Any) -> str:
     """The kind of a part; Gemini's are called by the key that they have."""
-    if not isinstance(part, Mapping):
+    if not isinstance(part, (dict, Mapping)):  # a dict is known sooner than a mapping
         return ""
     told = part.get("type")
     if isinstance(told, str):

@@ -53,8 +53,9 @@ def _listed(value: Any) -> list[Any]:
 def _inner(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     """What stands under the first key, and in it under the second, as far as they are there."""
     for key in keys:
-        if isinstance(value.get(key), Mapping):
-            value = value[key]
+        inner = value.get(key)
+        if inner is not None and isinstance(inner, Mapping):
+            value = inner
     return value
 
 

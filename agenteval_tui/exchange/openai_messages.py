@@ -147,7 +147,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
 def _began(value: Any, about: Mapping[str, Any]) -> float | None:
     """When a conversation began: what stands beside its messages, or in the first of them that says it."""
     messages = value if isinstance(value, list) else about.get("messages")
-    first = next((one for one in messages or () if isinstance(one, Mapping) and "timestamp" in one), {})
+    first = next((one for one in messages or () if isinstance(one, (dict, Mapping)) and "timestamp" in one), {})
     given = (about.get(key) for key in ("started", "started_at", "created_at", "timestamp"))
     return next((moment for one in (*given, first.get("timestamp")) if (moment := moment_ms(one)) is not None), None)
 
@@ -165,24 +165,26 @@ def _transcript(value: Any, notes: list[str] | None = None) -> Transcript:
         return from_json(value)
     transcript = transcript_of(value["messages"], system=value.get("system"), notes=notes)
     final, model, finish = value.get("final_output"), value.get("model"), value.get("finish_reason")
-    usage = usage_from(value.get("usage"))
-    return replace(
-        transcript,
-        final_output=final if isinstance(final, str) else transcript.final_output,
-        model=model if isinstance(model, str) and model else transcript.model,
-        finish_reason=finish if isinstance(finish, str) and finish else transcript.finish_reason,
-        usage=transcript.usage if usage == Usage() else usage,
-        error=_error(value),
-    )
+    beside: dict[str, Any] = {}
+    if isinstance(final, str):
+        beside["final_output"] = final
+    if isinstance(model, str) and model:
+        beside["model"] = model
+    if isinstance(finish, str) and finish:
+        beside["finish_reason"] = finish
+    if value.get("usage") is not None and (usage := usage_from(value["usage"])) != Usage():
+        beside["usage"] = usage
+    if value.get("error") is not None:
+        beside["error"] = _error(value["error"])
+    return replace(transcript, **beside) if beside else transcript
 
 
 def _text(given: Any) -> str:
     return given[:500] if isinstance(given, str) else ""
 
 
-def _error(about: Mapping[str, Any]) -> RunError | None:
+def _error(given: Any) -> RunError | None:
     """Why the agent did not finish, as a text or an object with a `message` beside the messages."""
-    given = about.get("error")
     said = given.get("message") if isinstance(given, Mapping) else given
     if not isinstance(said, str) or not said.strip():
         return None

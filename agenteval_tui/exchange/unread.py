@@ -165,32 +165,35 @@ class _Kept:
 
     def has_all(self, value: Any, key: str) -> bool:
         """Whether the run says all that the texts in a JSON value say. `key`: the name of the value."""
-        waiting: list[tuple[str, Any]] = [(key, value)]
+        texts = self.texts
+        waiting: list[tuple[str, Any]] = [(key, [value])]
         while waiting:
             key, one = waiting.pop()
-            kind = one.__class__
-            if kind is str:
-                if one in self.texts or not one or one.isspace() or _is_structure(key, one):
-                    continue
-                if not self.may_search or not self.has(one):
-                    return False
-            elif kind is dict:
-                waiting += [item for item in one.items() if item[1].__class__ not in _SAY_NOTHING]
-            elif kind is list or kind is tuple:
-                waiting += [(key, item) for item in one if item.__class__ not in _SAY_NOTHING]
-            elif kind not in _SAY_NOTHING:
-                return False  # a mapping of another class, say: to be looked at with care
+            for name, item in one.items() if one.__class__ is dict else [(key, item) for item in one]:
+                kind = item.__class__
+                if kind is str:
+                    if item in texts or not item or item.isspace() or _is_structure(name, item):
+                        continue
+                    if not self.may_search or not self.has(item):
+                        return False
+                elif kind is dict or kind is list or kind is tuple:
+                    waiting.append((name, item))
+                elif kind not in _SAY_NOTHING:
+                    return False  # a mapping of another class, say: to be looked at with care
         return True
 
     def _add(self, value: Any) -> None:
+        add = self.texts.add
         waiting = [value]
         while waiting:
             one = waiting.pop()
-            kind = one.__class__
-            if kind is str:
-                self.texts.add(one)
-            elif (parts := _parts_of(kind)) is not None:
-                waiting.extend(parts(one))
+            parts = _parts_of(one.__class__)
+            for part in () if parts is None else parts(one):
+                kind = part.__class__
+                if kind is str:
+                    add(part)
+                elif kind not in _SAY_NOTHING:
+                    waiting.append(part)
 
     def has(self, text: str) -> bool:
         """Whether the run says this: as a text, in one, or (a text that is JSON) part by part."""
@@ -204,7 +207,9 @@ class _Kept:
     def _is_within(self, text: str) -> bool:
         # Its parts first: the arguments of calls are JSON in most files, and are kept as what they say.
         inner = _json_in(text)
-        if inner is not None and all(self.has(part) for _, part in texts_of(inner, known=self.texts)):
+        if inner is not None and (
+            self.has_all(inner, "") or all(self.has(part) for _, part in texts_of(inner, known=self.texts))
+        ):
             return True
         if self._joined is None:
             self._joined = "\n\0".join(self.texts)

@@ -79,7 +79,8 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
     calls: list[ToolCall] = []
     open_calls: list[int] = []
     for number, item in enumerate(raw):
-        if not isinstance(item, Mapping) or not isinstance(item.get("role"), str):
+        # A dict is known sooner than a mapping.
+        if not isinstance(item, (dict, Mapping)) or not isinstance(role := item.get("role"), str):
             raise AgentevalError(
                 f"message {number + 1} has no role", mend="a message is an object with `role` and `content`"
             )
@@ -92,21 +93,22 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
                 open_calls.append(len(calls))
                 calls.append(call)
         answered: int | None = None
-        call_id = item.get("tool_call_id", item.get("id") if item["role"] == "tool" else None)
-        if item["role"] in ("tool", "function"):
-            answered = _answered(calls, open_calls, call_id, item.get("name"))
+        call_id = item.get("tool_call_id", item.get("id") if role == "tool" else None)
+        name = item.get("name")
+        if role in ("tool", "function"):
+            answered = _answered(calls, open_calls, call_id, name)
             if answered is not None:
                 failed = bool(item.get("error")) or bool(item.get("is_error"))
                 calls[answered] = replace(calls[answered], result=content, status="error" if failed else "ok")
         messages.append(
             Message(
-                role="tool" if item["role"] == "function" else item["role"],
+                role="tool" if role == "function" else role,
                 content=content,
                 reasoning=_reasoning_of(item),
                 tool_calls=tuple(made),
                 tool_call=answered,
                 tool_call_id=call_id if isinstance(call_id, str) else None,
-                name=item.get("name") if isinstance(item.get("name"), str) else None,
+                name=name if isinstance(name, str) else None,
             )
         )
     done = tuple(messages)
@@ -200,8 +202,9 @@ def _part_text(part: Any) -> str:
 
 def _reasoning_of(item: Mapping[str, Any]) -> str:
     for key in ("reasoning_content", "reasoning"):
-        if isinstance(item.get(key), str):
-            return str(item[key])
+        found = item.get(key)
+        if found is not None and isinstance(found, str):
+            return found
     return ""
 
 
@@ -216,15 +219,17 @@ def _calls_of(item: Mapping[str, Any]) -> list[Any]:
     if isinstance(listed, list):
         return listed
     legacy = item.get("function_call")
-    return [{"function": legacy}] if isinstance(legacy, Mapping) else []
+    return [{"function": legacy}] if legacy is not None and isinstance(legacy, Mapping) else []
 
 
 def _call_from_openai(one: Any, *, fallback_id: str, message: int) -> ToolCall | None:
-    if not isinstance(one, Mapping):
+    if not isinstance(one, (dict, Mapping)):
         return None
-    function = one.get("function") if isinstance(one.get("function"), Mapping) else one
-    name = function.get("name") if isinstance(function, Mapping) else None
-    if not isinstance(name, str) or not isinstance(function, Mapping):
+    function = one.get("function")
+    if not isinstance(function, (dict, Mapping)):
+        function = one
+    name = function.get("name")
+    if not isinstance(name, str):
         return None
     arguments, malformed = decode_arguments(function.get("arguments", function.get("args")))
     call_id = one.get("id")
