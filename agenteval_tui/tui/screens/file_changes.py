@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from agenteval_tui.suites.taking_back import Written, bytes_of
-from agenteval_tui.suites.taking_back import written as remembered
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.screens.frame import FrameScreen
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite
+    from agenteval_tui.suites.taking_back import Written
 
 Change = Callable[["LoadedSuite", list[str]], "LoadedSuite"]
 
@@ -36,6 +35,10 @@ def change_files(
     written: list[LoadedSuite] = []
 
     def work() -> None:
+        # Not at the top: loading suites takes a quarter of the time until the first screen, which imports this.
+        from agenteval_tui.suites.taking_back import bytes_of
+        from agenteval_tui.suites.taking_back import written as remembered
+
         while todo:
             loaded, ids = todo[0]
             before = bytes_of(loaded)
