@@ -14,7 +14,7 @@ from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep,
 from agenteval_tui.analysis import ab, summary
 from agenteval_tui.analysis.agreement import _once_each, judge_figures
 from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
-from agenteval_tui.analysis.comparison import _moved_suites
+from agenteval_tui.analysis.comparison_suites import paired_suites
 from agenteval_tui.analysis.gating import gating
 from agenteval_tui.analysis.regrade import rules_of_suites
 from agenteval_tui.analysis.regressions import Against, Gates, against_baseline, has_regressed
@@ -136,11 +136,14 @@ def test_a_suite_that_moved_is_known_by_its_name_only_where_one_has_it() -> None
     def side(**suites: str) -> Any:
         return SimpleNamespace(runs=[SimpleNamespace(suite_key=key, suite_name=name) for key, name in suites.items()])
 
-    assert _moved_suites(side(a="S"), side(b="S"))[0] == {"a": "b"}
-    assert _moved_suites(side(a="S"), side(a="S", b="S"))[0] == {}, "it is there where it was"
-    assert _moved_suites(side(a="S"), side(b="S", c="S"))[0] == {}, "two may be it"
-    assert _moved_suites(side(a="S", b="S"), side(c="S"))[0] == {}, "it may be either"
-    assert _moved_suites(side(a="S"), side(b="T"))[0] == {}
+    def moved(was: Any, now: Any) -> dict[str, str]:
+        return {one.was: one.now for one in paired_suites(was, now)}
+
+    assert moved(side(a="S"), side(b="S")) == {"a": "b"}
+    assert moved(side(a="S"), side(a="S", b="S")) == {}, "it is there where it was"
+    assert moved(side(a="S"), side(b="S", c="S")) == {}, "two may be it"
+    assert moved(side(a="S", b="S"), side(c="S")) == {}, "it may be either"
+    assert moved(side(a="S"), side(b="T")) == {}
 
 
 def test_a_wanted_suite_is_its_name_or_its_place(store: Store) -> None:
