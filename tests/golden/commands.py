@@ -10,7 +10,7 @@ from typing import Any
 import click
 from recorder import Files, Recorder, unmeasured
 
-from agenteval_tui.cli.main import VERBS, agenteval
+from agenteval_tui.cli.main import agenteval
 
 HISTORY = "orders"
 
@@ -21,7 +21,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "audit": ("orders.suite.yaml",),
     "baseline": ("",),
     "baseline list": ("",),
-    "causes": ("{second}", "{first} {second}", "--all"),
+    "causes": ("{second}", "orders.suite.yaml", "--all"),
     "compare": (
         *("{first} {second}", "{second} {third} --quick", "baseline {second} --all"),
         *("{fourth} {fourth} --agent v1 --agent v2",),
@@ -88,7 +88,10 @@ def overview(recorder: Recorder) -> Files:
     """Which commands there are, with arguments and options; and which have no `--json`."""
     found = {name: [_parameter(one) for one in command.params] for name, command in leaves()}
     without = [name for name, command in leaves() if json_option(command) is None]
-    return {"commands.json": {"verbs": list(VERBS), "without --json": without, "parameters": found}}
+    return {
+        "commands.json": {"without --json": without, "parameters": found},
+        "help.txt": recorder.call("--help", terminal=True).out,
+    }
 
 
 def _parameter(one: click.Parameter) -> str:

@@ -201,7 +201,8 @@ Subject = Callable[[Recorder], Files]
 
 def written(value: object) -> str:
     """What a file holds of it: text as it is, anything else as JSON that can be read and compared line by line."""
-    return value if isinstance(value, str) else "\n".join(_lines(value)) + "\n"
+    text = value if isinstance(value, str) else "\n".join(_lines(value)) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates as escapes
 
 
 def _lines(value: object, before: str = "", behind: str = "", indent: int = 0) -> Iterator[str]:

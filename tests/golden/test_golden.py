@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 
+import codes
 import commands
 import histories
 import pytest
+import reports
+import stored
 from recorder import EXPECTED, Recorder, Subject, compare
 
 SUBJECTS: dict[str, Subject] = {
     "tables": histories.tables,
     **{f"history-{name}": partial(histories.opened_today, name=name) for name in histories.COMMITTED},
     "commands": commands.overview,
+    "codes": codes.evidence,
+    "reports": reports.reports,
+    "exports": reports.exports,
+    "stored": stored.layouts,
     "forms": commands.other_forms,
     **{name.replace(" ", "-"): partial(commands.printed, name=name) for name, asked in commands.ASKED.items() if asked},
 }
