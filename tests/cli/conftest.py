@@ -17,6 +17,7 @@ import pytest
 from agenteval_tui.cli.main import main
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.exchange.schemas import schema
+from agenteval_tui.grading.json_formats import format_checker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +29,7 @@ def validator(schema_name: str) -> Any:
 
     wanted = schema(schema_name)
     Draft202012Validator.check_schema(wanted)
-    return Draft202012Validator(wanted, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    return Draft202012Validator(wanted, format_checker=format_checker())
 
 
 @dataclass
