@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -70,77 +71,87 @@ CALLS_THAT_START = {
 }
 
 
+# In one process: all of the program is read once, which takes seconds.
+of_all_modules = pytest.mark.xdist_group("callers")
+
+
+@dataclass(frozen=True)
+class Named:
+    """By what a module names: the modules (as paths in the package)."""
+
+    called: defaultdict[str, set[str]]  # the last part of what is called
+    handed_on: defaultdict[str, set[str]]  # as a value, in a call
+    imported: defaultdict[tuple[str, str], set[str]]  # (module, name in it, or nothing)
+    attributes: defaultdict[tuple[str, str], set[str]]  # (name of what it is of, or nothing; attribute)
+
+    def callers(self, name: str) -> set[str]:
+        """The modules that call it, or hand it on as a value."""
+        return self.called[name] | self.handed_on[name]
+
+    def importers(self, start: str) -> set[str]:
+        """The modules that import something of this package."""
+        return {path for (module, _), paths in self.imported.items() if module.split(".")[0] == start for path in paths}
+
+
 @cache
-def trees() -> dict[str, ast.Module]:
-    return {
-        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8"))
-        for path in PACKAGE.rglob("*.py")
-        if "bundled" not in path.parts
-    }
-
-
-def callers(name: str) -> Iterator[str]:
-    """The modules that call it, or hand it on as a value."""
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
+def named() -> Named:
+    """All modules of the program, read once."""
+    found = Named(*(defaultdict(set) for _ in range(4)))  # type: ignore[arg-type]
+    for file in PACKAGE.rglob("*.py"):
+        if "bundled" in file.parts:
+            continue
+        path = file.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 function = node.func
                 called = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-                if called == name:
-                    yield path
-                if any(isinstance(one, ast.Name) and one.id == name for one in node.args):
-                    yield path
+                found.called[called].add(path)
+                for one in node.args:
+                    if isinstance(one, ast.Name):
+                        found.handed_on[one.id].add(path)
+            elif isinstance(node, ast.Attribute):
+                found.attributes[getattr(node.value, "id", ""), node.attr].add(path)
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    found.imported[alias.name, ""].add(path)
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    found.imported[node.module or "", alias.name].add(path)
+    return found
 
 
+@of_all_modules
 @pytest.mark.parametrize("name", WAYS_IN)
 def test_who_makes_what_can_act(name: str) -> None:
     if name == "start":  # many an object has such a method
-        found = {
-            path
-            for path, tree in trees().items()
-            for node in ast.walk(tree)
-            if (isinstance(node, ast.ImportFrom) and node.module == "agenteval_tui.agents.programs.process")
-            and any(one.name == "start" for one in node.names)
-        }
+        found = named().imported["agenteval_tui.agents.programs.process", "start"]
     else:
-        found = set(callers(name))
+        found = named().callers(name)
     assert found == WAYS_IN[name]
 
 
+@of_all_modules
 def test_who_starts_processes() -> None:
-    found = {
-        path
-        for path, tree in trees().items()
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in CALLS_THAT_START)
-        or (isinstance(node, ast.Import) and any(one.name.split(".")[0] in MODULES_THAT_START for one in node.names))
-        or (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in MODULES_THAT_START)
-    }
-    assert found == set(PROCESSES)
+    called = [named().called[name] for name in CALLS_THAT_START]
+    imported = [named().importers(module) for module in MODULES_THAT_START]
+    assert set().union(*called, *imported) == set(PROCESSES)
 
 
+@of_all_modules
 def test_who_names_an_interpreter() -> None:
     """A child of ours that is a Python starts with -P: nothing is imported from the folder it is started in."""
-    found: set[str] = set()
-    for path, tree in trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr == "executable" and getattr(node.value, "id", "") == "sys":
-                found.add(path)
+    found = named().attributes["sys", "executable"]
     assert found - {"cli/doctor.py", "cli/init_files.py"} == INTERPRETERS
     assert places.own_command("m")[1:] == ["-P", "-m", "m"]
 
 
+@of_all_modules
 def test_nobody_else_makes_a_permission() -> None:
     with pytest.raises(TypeError):
         Permission(object(), everything=True)  # type: ignore[arg-type]
     for name in ("_KEY", "_Key"):
-        users = {
-            path
-            for path, tree in trees().items()
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute | ast.alias) and getattr(node, "attr", getattr(node, "name", "")) == name
-        }
-        assert users == set()
+        assert {path for (_, one), paths in named().attributes.items() if one == name for path in paths} == set()
+        assert {path for one, paths in named().imported.items() if name in one for path in paths} == set()
 
 
 @pytest.mark.parametrize(
