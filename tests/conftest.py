@@ -89,12 +89,25 @@ def short_folder() -> Iterator[str]:
         yield folder
 
 
+@pytest.fixture(scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Python programs that an agent or a tool names keep their bytecode: one folder for all tests.
+
+    With one for each test, each such program would compile all that it imports, and Python's own modules: half a second
+    a test.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
+
+
 @pytest.fixture(autouse=True)
-def isolated_places(tmp_path: Path, short_folder: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def isolated_places(
+    tmp_path: Path, short_folder: str, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """Temporary folders for configuration, data and sockets; no colours, keys or builder of the environment."""
     monkeypatch.setenv("AGENTEVAL_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("AGENTEVAL_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("AGENTEVAL_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("AGENTEVAL_CACHE_DIR", str(cache_folder))
     # Most histories of tests are made, of suites that are nowhere: whoever tests what is of a project deletes this.
     monkeypatch.setenv("AGENTEVAL_SCOPE", "all")
     # Made by whoever needs it, like the two above: not below pytest's long folder names.
