@@ -31,6 +31,7 @@ from agenteval_tui.agents.programs.process import GRACE_S, Program, find_program
 from agenteval_tui.agents.programs.request import prompt_of, request_document
 from agenteval_tui.agents.programs.words import how_it_ended, last_words, remedy_for, without_secrets
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 
 _NO_ANSWER = (
@@ -61,7 +62,7 @@ class CommandAgent:
                 options = read_options(CommandOptions, self._setup.name, request.config)
             program = await self._start(options)
         except AgentevalError as error:
-            yield Failed(RunError("program", error.what, error.mend))
+            yield Failed(RunError.told("program", error.what, error.mend))
             return
         async with program:
             # What it does then is its own business, unless it says with `ready` that it was still starting.
@@ -127,24 +128,25 @@ class CommandAgent:
                 raise TimeoutError
         except TimeoutError:
             mend = "raise `timeouts`, or look at what it waits for"
-            yield Failed(RunError("timeout", self._said(f"{name} {what} for {wait_s:g} s", program, options), mend))
+            said = self._said(f"{name} {what} for {wait_s:g} s", program, options)
+            yield Failed(RunError.told("timeout", said, mend, ErrorCode.SILENCE))
             return
         except OutputError as error:
             # How it ended says more than half a line at its end.
             broken = error.cut_off and await program.exited(GRACE_S) and program.returncode != 0
             if not broken:
                 said = self._said(f"{name}: {error}", program, options)
-                yield Failed(RunError("protocol", said, error.mend))
+                yield Failed(RunError.told("protocol", said, error.mend))
                 return
         if program.returncode != 0:
             said = self._said(f"{name} {how_it_ended(program.returncode)}", program, options)
             mend = remedy_for(program.returncode, "run it by hand with the same input, see docs/agents.md")
-            yield Failed(RunError("program", said, mend))
+            yield Failed(RunError.told("program", said, mend, ErrorCode.EXIT, status=program.returncode))
         elif spoke:
             yield Done()
         else:
             said = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
-            yield Failed(RunError("protocol", said, _NO_ANSWER))
+            yield Failed(RunError.told("protocol", said, _NO_ANSWER, ErrorCode.NO_ANSWER))
 
     def _said(self, sentence: str, program: Program, options: CommandOptions) -> str:
         env = self._env(options)

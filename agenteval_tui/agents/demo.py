@@ -29,6 +29,7 @@ from agenteval_tui.agents.shop.dice import Dice
 from agenteval_tui.agents.shop.tools import ToolOutcome, call_tool
 from agenteval_tui.agents.shop.turns import Call, Turn
 from agenteval_tui.text.identity import canonical_json
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError, Usage
 
 # Seconds at pace 1, so that a person can watch.
@@ -67,7 +68,14 @@ class DemoAgent:
             options = read_options(DemoOptions, self._setup.name, request.config)
         assistant = VERSIONS[options.version](Dice(request.seed if options.seed is None else options.seed))
         if not any(message.role == "user" for message in request.messages):
-            yield Failed(RunError("bad_request", "the conversation has no user message", "give the test a prompt"))
+            yield Failed(
+                RunError(
+                    "bad_request",
+                    "the conversation has no user message",
+                    "give the test a prompt",
+                    ErrorCode.NO_PROMPT,
+                )
+            )
             return
         talk = assistant.answer(request.messages)
         read_words = words(message.content for message in request.messages)

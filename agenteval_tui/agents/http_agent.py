@@ -61,7 +61,7 @@ class HttpAgent:
             made = make_request(options, request, self._sessions.get(request.run))
             wire = self._wire(options, made, request.config)
         except AgentevalError as error:
-            yield Failed(RunError("bad_request", error.what, error.mend))
+            yield Failed(RunError.told("bad_request", error.what, error.mend))
             return
         except NoWayError as missing:
             yield missing.failed

@@ -17,6 +17,7 @@ from agenteval_tui.agents.http_bodies import codes_in, is_markup, shortened, tex
 from agenteval_tui.agents.interface import Failed
 from agenteval_tui.agents.proxies import PAGE, Proxy
 from agenteval_tui.text.moments import spoken_seconds
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
@@ -57,10 +58,50 @@ class Server:
         return self.secrets.text(text)
 
     def failed(
-        self, kind: str, said: str, mend: str = "", *, retry: bool = False, retry_after_s: float | None = None
+        self,
+        kind: str,
+        code: ErrorCode,
+        said: str,
+        mend: str = "",
+        *,
+        retry: bool = False,
+        retry_after_s: float | None = None,
+        **fields: Any,
     ) -> Failed:
-        """The failure, with the secrets taken out of it."""
-        return Failed(RunError(kind, self.clean(said), self.clean(mend)), retry, retry_after_s)
+        """The failure, with the secrets taken out of it. Its sentence is ours alone: the code and fields say it all."""
+        return Failed(RunError(kind, self.clean(said), self.clean(mend), code, fields), retry, retry_after_s)
+
+    def told(
+        self,
+        kind: str,
+        said: str,
+        mend: str = "",
+        code: ErrorCode = ErrorCode.TOLD,
+        *,
+        retry: bool = False,
+        retry_after_s: float | None = None,
+        **fields: Any,
+    ) -> Failed:
+        """The same where words of the server, or of a library, stand in the sentence."""
+        error = RunError.told(kind, self.clean(said), self.clean(mend), code, **fields)
+        return Failed(error, retry, retry_after_s)
+
+    def answered(
+        self,
+        kind: str,
+        code: ErrorCode,
+        said: str,
+        words: str,
+        mend: str,
+        *,
+        retry: bool = False,
+        retry_after_s: float | None = None,
+        **fields: Any,
+    ) -> Failed:
+        """The failure for an answer with `words` of the server's behind our own, or with none."""
+        if words:
+            return self.told(kind, f"{said}{words}", mend, code, retry=retry, retry_after_s=retry_after_s, **fields)
+        return self.failed(kind, code, said, mend, retry=retry, retry_after_s=retry_after_s, **fields)
 
 
 def from_status(server: Server, status: int, headers: Mapping[str, str], body: str) -> Failed:
@@ -68,7 +109,10 @@ def from_status(server: Server, status: int, headers: Mapping[str, str], body: s
     if 300 <= status < 400:
         place = headers.get("location", "another place")
         return server.failed(
-            "bad_request", f"{server.url} redirects to {place}", f"set `{server.option}` to where it leads"
+            "bad_request",
+            ErrorCode.REDIRECT,
+            f"{server.url} redirects to {place}",
+            f"set `{server.option}` to where it leads",
         )
     said = words_in(server.clean(body))  # before it is shortened: half a key is a secret too
     words = f": {said}" if said else ""
@@ -84,7 +128,8 @@ def from_status(server: Server, status: int, headers: Mapping[str, str], body: s
     mend = _remedy(server, kind, status, wait)
     if through:
         mend = f"the server or the proxy failed: {mend}; {PAGE}"
-    return server.failed(kind, f"{server.url} answered {status}{through}{words}", mend, retry=retry, retry_after_s=wait)
+    said = f"{server.url} answered {status}{through}"
+    return server.answered(kind, ErrorCode.STATUS, said, words, mend, retry=retry, retry_after_s=wait, status=status)
 
 
 def from_reply(server: Server, error: Any) -> Failed:
@@ -96,7 +141,7 @@ def from_reply(server: Server, error: Any) -> Failed:
     if kind in _REFUSED:
         return _refused(server, kind, status, f": {said}")
     mend = _remedy(server, kind, status, None)
-    return server.failed(kind, f"{server.url} answered with an error: {said}", mend, retry=retry)
+    return server.told(kind, f"{server.url} answered with an error: {said}", mend, retry=retry)
 
 
 def from_exception(server: Server, error: Exception) -> Failed:
@@ -119,41 +164,46 @@ def from_exception(server: Server, error: Exception) -> Failed:
         return _proxy_refused(server, error)
     if isinstance(error, httpx.ConnectTimeout):
         if server.proxy is not None:
-            return _dead_proxy(server, "it does not answer", kind="timeout")
+            return _dead_proxy(server, "no_answer", kind="timeout")
         return server.failed(
             "timeout",
+            ErrorCode.CONNECT_TIMEOUT,
             f"no connection to {server.url} in time",
             f"check `{server.option}`, and whether a firewall or a proxy stands between; or raise `timeouts.connect`",
             retry=True,
         )
     if isinstance(error, httpx.TimeoutException):
         return server.failed(
-            "timeout", f"{server.url} did not take the request in time", "raise `timeouts.silence`", retry=True
-        )
-    if isinstance(error, httpx.ConnectError):
-        why = _why_no_connection(error) or said
-        if server.proxy is not None:
-            return _dead_proxy(server, why)
-        return server.failed(
-            "connection",
-            f"no connection to {server.url}: {why}",
-            f"is the server running? check `{server.option}`",
+            "timeout",
+            ErrorCode.REQUEST_TIMEOUT,
+            f"{server.url} did not take the request in time",
+            "raise `timeouts.silence`",
             retry=True,
         )
+    if isinstance(error, httpx.ConnectError):
+        why = _why_no_connection(error)
+        if server.proxy is not None:
+            return _dead_proxy(server, why, said)
+        mend = f"is the server running? check `{server.option}`"
+        if not why:
+            return server.told("connection", f"no connection to {server.url}: {said}", mend, retry=True)
+        said = f"no connection to {server.url}: {_NO_CONNECTION[why]}"
+        return server.failed("connection", ErrorCode.NO_CONNECTION, said, mend, retry=True, why=why)
     silent = _behind(error, NoAnswerBytesError)
     if silent is not None and silent.tunnel and server.proxy is not None:
-        return _dead_proxy(server, "it closed the connection without an answer")
+        return _dead_proxy(server, "closed_without_answer")
     if silent is not None:
         through = f" through {server.proxy.named}" if server.proxy is not None else ""
         more = "" if server.secure else ", and use https:// if the port speaks TLS"
         return server.failed(
             "connection",
+            ErrorCode.CLOSED_WITHOUT_ANSWER,
             f"{server.url} closed the connection without an answer{through}",
             f"try again; if it stays so, check the port in `{server.option}`{more}",
             retry=True,
         )
     if isinstance(error, httpx.RemoteProtocolError) and _is_broken(error):
-        return server.failed(
+        return server.told(
             "protocol",
             f"{server.url} answered in broken HTTP: {shortened(said, 200)}",
             "mend the server, or the proxy between; its headers or its body contradict HTTP",
@@ -163,14 +213,15 @@ def from_exception(server: Server, error: Exception) -> Failed:
     if isinstance(error, httpx.DecodingError):
         return undecodable(server, f"it does not decompress ({said})")
     if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
-        return server.failed("bad_request", f"{server.url} is no address: {said}", f"check `{server.option}`")
-    return server.failed("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
+        return server.told("bad_request", f"{server.url} is no address: {said}", f"check `{server.option}`")
+    return server.told("connection", f"the request to {server.url} failed: {said}", f"check `{server.option}`")
 
 
 def broken_off(server: Server) -> Failed:
     """The failure for a stream that ended before its answer did."""
     return server.failed(
         "connection",
+        ErrorCode.CUT_OFF,
         f"{server.url} closed the connection in the midst of the answer",
         "try again; if it stays so, look at the server's log and at what stands between (proxies, time limits)",
         retry=True,
@@ -179,7 +230,7 @@ def broken_off(server: Server) -> Failed:
 
 def undecodable(server: Server, why: str) -> Failed:
     """The failure for an answer whose compression can't be undone. None was asked for."""
-    return server.failed(
+    return server.told(
         "protocol",
         f"the answer of {server.url} can't be read: {why}",
         "switch compression off at the server or the proxy between: no compression was asked for",
@@ -223,41 +274,56 @@ def _behind(error: BaseException, kind: type[Cause]) -> Cause | None:
 # The connection and what it is made of.
 
 
+_NO_CONNECTION = {
+    "lookup_failed": "the host's name can't be looked up",
+    "unknown_host": "there is no such host",
+    "refused": "nobody listens there",
+    "no_route": "no network leads there",
+    "closed": "the connection was closed at once",
+    # Of a proxy.
+    "no_answer": "it does not answer",
+    "closed_without_answer": "it closed the connection without an answer",
+}
+
+
 def _why_no_connection(error: Exception) -> str:
+    """A key of `_NO_CONNECTION`; "" where the exception says more than we know."""
     lookup = _behind(error, socket.gaierror)
     if lookup is not None:
         unsure = lookup.errno == socket.EAI_AGAIN
-        return "the host's name can't be looked up" if unsure else "there is no such host"
+        return "lookup_failed" if unsure else "unknown_host"
     if _behind(error, ConnectionRefusedError) is not None:
-        return "nobody listens there"
+        return "refused"
     numbers = {one.errno for one in [_behind(error, OSError)] if one is not None}
     if numbers & {errno.ENETUNREACH, errno.EHOSTUNREACH}:
-        return "no network leads there"
+        return "no_route"
     if _behind(error, ConnectionError) is not None:
-        return "the connection was closed at once"
+        return "closed"
     return ""
 
 
-def _dead_proxy(server: Server, why: str, kind: str = "connection") -> Failed:
+def _dead_proxy(server: Server, why: str, said: str = "", kind: str = "connection") -> Failed:
+    """`why`: a key of `_NO_CONNECTION`, or "" where only the library's words say it."""
     proxy = server.proxy
     assert proxy is not None
-    return server.failed(
-        kind,
-        f"no connection to {proxy.named}: {why}",
-        f"check {proxy.variable}, or name the server's host in NO_PROXY; {PAGE}",
-        retry=True,
-    )
+    mend = f"check {proxy.variable}, or name the server's host in NO_PROXY; {PAGE}"
+    if not why:
+        return server.told(kind, f"no connection to {proxy.named}: {said}", mend, retry=True)
+    said = f"no connection to {proxy.named}: {_NO_CONNECTION[why]}"
+    return server.failed(kind, ErrorCode.PROXY_UNREACHABLE, said, mend, retry=True, why=why)
 
 
 def _proxy_wants_a_password(server: Server) -> Failed:
     if server.proxy is None:
         return server.failed(
             "connection",
+            ErrorCode.PROXY_PASSWORD,
             f"{server.url} answered 407: it is a proxy, and wants a name and a password",
             f"check `{server.option}`; {PAGE}",
         )
     return server.failed(
         "connection",
+        ErrorCode.PROXY_PASSWORD,
         f"{server.proxy.named} wants a name and a password (407)",
         f"write them into {server.proxy.variable}, like http://name:password@proxy.example:3128; {PAGE}",
     )
@@ -267,12 +333,12 @@ def _proxy_refused(server: Server, error: httpx.ProxyError) -> Failed:
     """The proxy answered, and did not lead to the server."""
     said = " ".join(str(error).split())
     if server.proxy is None:
-        return server.failed("connection", f"a proxy does not lead to {server.url}: {said}", PAGE)
+        return server.told("connection", f"a proxy does not lead to {server.url}: {said}", PAGE)
     found = _STATUS_LINE.match(str(error))
     status = int(found[1]) if found is not None else 0
     if status == 407:
         return _proxy_wants_a_password(server)
-    return server.failed(
+    return server.told(
         "connection",
         f"{server.proxy.named} does not lead to {server.url}: {shortened(said, 200) or 'no reason given'}",
         f"check that it may reach that host, or name the host in NO_PROXY; {PAGE}",
@@ -284,22 +350,22 @@ def _not_http(server: Server, error: NotHttpError) -> Failed:
     what = next((words for sign, words in _PROTOCOLS if sign.match(error.began)), "something that is not HTTP")
     if server.proxy is not None and (error.tunnel or not server.secure):
         said = f"{server.proxy.named} does not speak HTTP: it sent {what}"
-        return server.failed("connection", said, f"check the port in {server.proxy.variable}; {PAGE}")
+        return server.failed(
+            "connection", ErrorCode.NOT_HTTP, said, f"check the port in {server.proxy.variable}; {PAGE}"
+        )
     if what == _TLS:
         return _http_to_tls(server, "")
     return server.failed(
         "connection",
+        ErrorCode.NOT_HTTP,
         f"{server.url} does not speak HTTP: the port sent {what}",
         f"check the port in `{server.option}`",
     )
 
 
 def _http_to_tls(server: Server, words: str) -> Failed:
-    return server.failed(
-        "connection",
-        f"{server.url} expects TLS on this port, and was asked in plain HTTP{words}",
-        f"write https:// in `{server.option}`",
-    )
+    said = f"{server.url} expects TLS on this port, and was asked in plain HTTP"
+    return server.answered("connection", ErrorCode.TLS_EXPECTED, said, words, f"write https:// in `{server.option}`")
 
 
 def _broken_tls(server: Server, error: ssl.SSLError) -> Failed:
@@ -308,6 +374,7 @@ def _broken_tls(server: Server, error: ssl.SSLError) -> Failed:
     if error.reason in _NO_TLS:
         return server.failed(
             "connection",
+            ErrorCode.NO_TLS,
             f"{server.url} does not speak TLS on this port",
             f"check the port in `{server.option}`; write http:// if the server speaks plain HTTP",
         )
@@ -319,7 +386,7 @@ def _broken_tls(server: Server, error: ssl.SSLError) -> Failed:
     if closed:
         mend = f"try again; check the port in `{server.option}`"
     said = f"the TLS handshake with {server.url} failed{why}"
-    return server.failed("connection", said, f"{mend}; {PAGE}", retry=closed)
+    return server.told("connection", said, f"{mend}; {PAGE}", retry=closed)
 
 
 def _not_trusted(server: Server, error: ssl.SSLCertVerificationError) -> Failed:
@@ -330,12 +397,12 @@ def _not_trusted(server: Server, error: ssl.SSLCertVerificationError) -> Failed:
     variable, place = named_source()
     if code in (_EXPIRED, _NOT_YET):
         said += "has expired" if code == _EXPIRED else "is not valid yet"
-        return server.failed("connection", said, f"renew it at the server, or set this machine's clock; {PAGE}")
+        mend, why = f"renew it at the server, or set this machine's clock; {PAGE}", _CERTIFICATES[code]
+        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why=why)
     if code in _OTHER_HOST:
         said += "was made for another host"
-        return server.failed(
-            "connection", said, f"write the host that it was made for into `{server.option}`, or renew it; {PAGE}"
-        )
+        mend = f"write the host that it was made for into `{server.option}`, or renew it; {PAGE}"
+        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why="other_host")
     if code == _SELF_SIGNED:
         said += "is self-signed, and not trusted here"
     elif code in _UNKNOWN_AUTHORITY:
@@ -343,13 +410,22 @@ def _not_trusted(server: Server, error: ssl.SSLCertVerificationError) -> Failed:
     else:
         said += f"is not trusted: {error.verify_message}"
     what = "it" if code == _SELF_SIGNED else "the authority's certificate"
+    mend = f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}"
     if variable:
-        return server.failed("connection", said, f"add {what} to what {variable} names ({place[:200]}); {PAGE}")
-    return server.failed("connection", said, f"write {what} into a PEM file, and its path into SSL_CERT_FILE; {PAGE}")
+        mend = f"add {what} to what {variable} names ({place[:200]}); {PAGE}"
+    if code in _CERTIFICATES:
+        return server.failed("connection", ErrorCode.CERTIFICATE, said, mend, why=_CERTIFICATES[code])
+    return server.told("connection", said, mend, ErrorCode.CERTIFICATE, why="untrusted")
 
 
 _EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18  # OpenSSL's X509_V_ERR_...
 _UNKNOWN_AUTHORITY = (2, 19, 20, 21)
+_CERTIFICATES = {
+    _EXPIRED: "expired",
+    _NOT_YET: "not_yet_valid",
+    _SELF_SIGNED: "self_signed",
+    **dict.fromkeys(_UNKNOWN_AUTHORITY, "unknown_authority"),
+}
 _OTHER_HOST = (62, 64)
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL", "PACKET_LENGTH_TOO_LONG",
            "UNEXPECTED_MESSAGE", "BAD_RECORD_TYPE", "NO_PROTOCOLS_AVAILABLE", "UNEXPECTED_RECORD")  # fmt: skip
@@ -439,26 +515,32 @@ def _refusal(status: int, body: str) -> str:
 def _refused(server: Server, kind: str, status: int, words: str, *, page: bool = False) -> Failed:
     named = server.key_env
     if kind == "region":
-        return server.failed(
+        return server.answered(
             kind,
-            f"{server.url} does not serve the country or region that the request comes from ({status}){words}",
+            ErrorCode.REGION,
+            f"{server.url} does not serve the country or region that the request comes from ({status})",
+            words,
             "it is not the key: ask from a place that is served (a proxy leads elsewhere too), or use another server; "
             + PAGE,
         )
     if kind == "permission":
-        said = f"{server.url} refused the request ({status}): no permission{words}"
+        said = f"{server.url} refused the request ({status}): no permission"
         if page:
             mend = f"a page answered, not an API: check `{server.option}`; a firewall or proxy may block this machine"
         elif named:
             mend = f"the key in {named} was not called wrong: give it the right to use this model or project"
         else:
             mend = "if the server wants a key, name its environment variable with `api_key_env`; else ask for the right"
-        return server.failed(kind, said, mend)
+        return server.answered(kind, ErrorCode.NO_PERMISSION, said, words, mend)
     if named:
-        said = f"{server.url} refused the key ({status}){words}"
-        return server.failed("auth", said, f"set the environment variable {named} to a key that it takes")
-    said = f"{server.url} refused the key, or wants one ({status}){words}"
-    return server.failed("auth", said, "name the environment variable that holds the key with `api_key_env`")
+        said, mend = (
+            f"{server.url} refused the key ({status})",
+            f"set the environment variable {named} to a key that it takes",
+        )
+    else:
+        said = f"{server.url} refused the key, or wants one ({status})"
+        mend = "name the environment variable that holds the key with `api_key_env`"
+    return server.answered("auth", ErrorCode.KEY_REFUSED, said, words, mend)
 
 
 def _kind_of_status(status: int, body: str) -> tuple[str, bool]:

@@ -18,6 +18,7 @@ from agenteval_tui.agents.network_options import Timeouts
 from agenteval_tui.agents.proxies import PAGE
 from agenteval_tui.agents.reply import CutReplyError, NoReplyError, ServerSaidError, StreamReply, decoded
 from agenteval_tui.agents.sse import ServerEvent, SseReader
+from agenteval_tui.transcripts.error_codes import ErrorCode
 
 _ERROR_BODY = 64_000  # bytes of an error's body that are read
 _STREAM_SIGNS = ("data:", "event:", "id:", ": ")  # how a stream begins that is not called one
@@ -40,7 +41,7 @@ class _TooLong(Exception):  # noqa: N818
 
 
 class _Silent(Exception):  # noqa: N818
-    """Nothing came for too long; the text says since when and which option allows more."""
+    """Nothing came for too long; the text says since when; then the option that allows more."""
 
 
 class _Packed(Exception):  # noqa: N818
@@ -133,7 +134,9 @@ class Wire:
         except NoReplyError:
             value = None
         if not isinstance(value, dict):
-            return None, self.server.failed("protocol", f"{self.server.url}/{path} sent no JSON object")
+            return None, self.server.failed(
+                "protocol", ErrorCode.NOT_AN_OBJECT, f"{self.server.url}/{path} sent no JSON object"
+            )
         if value.get("error"):
             return None, http_errors.from_reply(self.server, value["error"])
         return value, None
@@ -203,24 +206,28 @@ class Wire:
         if isinstance(error, CutReplyError):
             said = f"the answer of {self.server.url} stops in the midst of its JSON: {error}"
             mend = "look at the server, and at the proxy between: it may send a wrong content-length"
-            return self.server.failed("protocol", said, f"{mend}; {PAGE}")
+            return self.server.told("protocol", said, f"{mend}; {PAGE}")
         if isinstance(error, _Packed):
             return http_errors.undecodable(self.server, str(error))
         if isinstance(error, NoReplyError):
-            return self.server.failed(
+            return self.server.told(
                 "protocol",
                 f"{self.server.url} sent no {protocol} reply: {error}",
                 error.mend or mend or f"check `{self.server.option}`{self.server.usual}",
             )
         if isinstance(error, _TooLong):
-            return self.server.failed("protocol", f"{self.server.url}: {error}", "raise `max_reply_mb`")
+            return self.server.failed(
+                "protocol", ErrorCode.TOO_LONG, f"{self.server.url}: {error}", "raise `max_reply_mb`"
+            )
         if isinstance(error, _Silent):
-            return self.server.failed("timeout", error.args[0], error.args[1], retry=True)
+            said, option = error.args
+            mend = f"raise `timeouts.{option}`"
+            return self.server.failed("timeout", ErrorCode.SILENCE, said, mend, retry=True, after=option)
         if isinstance(error, _NotSent):
             said = f"the request to {self.server.url} would be no JSON: {error}"
-            return self.server.failed("bad_request", said, "check `extra_body` and the parameters of the tools")
+            return self.server.told("bad_request", said, "check `extra_body` and the parameters of the tools")
         if isinstance(error, UnicodeError):
-            return self.server.failed(
+            return self.server.told(
                 "bad_request", f"the request to {self.server.url} can't be sent: {error}", "check `headers` and the key"
             )
         return http_errors.from_exception(self.server, error)
@@ -253,7 +260,7 @@ class _Pieces:
             if not self.spoke:
                 raise _no_answer(self._url, self._began) from None
             said = f"{self._url} fell silent for {self._limits.silence:g} s in the midst of its answer"
-            raise _Silent(said, "raise `timeouts.silence`") from None
+            raise _Silent(said, "silence") from None
         self._left -= len(data)
         if self._left < 0:
             raise _TooLong(f"the reply is longer than {self._max_bytes / 1_000_000:g} MB")
@@ -280,7 +287,7 @@ def _encoded(body: Any) -> bytes:
 
 def _no_answer(url: str, began: float) -> _Silent:
     said = f"{url} sent no answer within {time.monotonic() - began:.3g} s"
-    return _Silent(said, "raise `timeouts.first_token`")
+    return _Silent(said, "first_token")
 
 
 async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -> AsyncGenerator[AgentEvent, None]:

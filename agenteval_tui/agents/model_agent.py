@@ -65,7 +65,7 @@ class ModelAgent(ABC, Generic[Options]):
             wire = self._wire(options, request.config)
             toolbox = self._toolbox(options, request)
         except AgentevalError as error:
-            yield Failed(RunError("bad_request", error.what, error.mend))
+            yield Failed(RunError.told("bad_request", error.what, error.mend))
             return
         except NoWayError as missing:
             yield missing.failed
@@ -107,7 +107,7 @@ class ModelAgent(ABC, Generic[Options]):
             try:
                 await stack.enter_async_context(toolbox)
             except AgentevalError as error:
-                yield wire.server.failed("tool", error.what, error.mend)
+                yield wire.server.told("tool", error.what, error.mend)
                 return
             if toolbox.sources:
                 yield Prepared("start of tool servers", (time.perf_counter() - began) * 1000)

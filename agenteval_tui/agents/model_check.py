@@ -145,7 +145,7 @@ async def _ask(
     if names is not None and failed.error.kind in ("bad_request", "protocol"):
         some = ", ".join(sorted(names)[:5])
         said = f"{wire.server.url} has no model {options.model!r}"
-        found.failed = wire.server.failed(failed.error.kind, said, f"models: {some}")
+        found.failed = wire.server.told(failed.error.kind, said, f"models: {some}")
         if options.model in names:
             found.failed = failed
     found.add("model", None if refused else False, "not tried" if refused else found.failed.error.message)
@@ -188,7 +188,7 @@ async def _call_a_tool(
     else:
         found.add("tools", True, "the model calls a tool", tried.total_ms)
     if options.tools and found.steps[-1].ok is False:
-        found.failed = tried.failed or wire.server.failed(
+        found.failed = tried.failed or wire.server.told(
             "protocol", found.steps[-1].message, "the agent has tools: choose a model and a server that call them"
         )
 

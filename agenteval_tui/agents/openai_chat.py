@@ -13,6 +13,7 @@ from agenteval_tui.agents.openai_options import OpenAIOptions
 from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.protocol import ModelProtocol
 from agenteval_tui.agents.server_access import NoWayError
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
             vector = tuple(float(one) for one in given["data"][0]["embedding"])
         except (KeyError, IndexError, TypeError, ValueError):
             said = f"{wire.server.url} sent no embedding"
-            return wire.server.failed("protocol", said, "check `base_url`, and that `model` is one for embeddings")
+            return wire.server.failed(
+                "protocol", ErrorCode.NO_EMBEDDING, said, "check `base_url`, and that `model` is one for embeddings"
+            )
         usage = given.get("usage")
         tokens = tokens_in(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
         model = given.get("model")

@@ -27,6 +27,7 @@ from agenteval_tui.agents.programs.request import request_document
 from agenteval_tui.agents.programs.words import how_it_ended, last_words, remedy_for, without_secrets
 from agenteval_tui.agents.python_options import PythonOptions
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 
 
@@ -56,7 +57,7 @@ class PythonAgent:
                 options = read_options(PythonOptions, self._setup.name, request.config)
             host = await self._host(options)
         except AgentevalError as error:
-            yield Failed(RunError("program", error.what, error.mend))
+            yield Failed(RunError.told("program", error.what, error.mend))
             return
         well = False
         try:
@@ -155,13 +156,13 @@ class PythonAgent:
             said = f"{options.callable} {what} for {wait_s:g} s"
             words = last_words(host.program.stderr, self._env(options))
             mend = "raise `timeouts`, or look at what it waits for"
-            yield Failed(RunError("timeout", said + (f": {words}" if words else ""), mend))
+            yield Failed(RunError.told("timeout", said + (f": {words}" if words else ""), mend, ErrorCode.SILENCE))
         except EventError as error:
             mend = "see docs/agents.md for what a function may give"
-            yield Failed(RunError("protocol", f"{options.callable} gave what is no event: {error}", mend))
+            yield Failed(RunError.told("protocol", f"{options.callable} gave what is no event: {error}", mend))
         except (HostError, RaisedError) as error:
             said, mend = self._said(error, host, options)
-            yield Failed(RunError("program", said, mend))
+            yield Failed(RunError.told("program", said, mend))
 
     def _said(self, error: Exception, host: PythonHost, options: PythonOptions) -> tuple[str, str]:
         env = self._env(options)

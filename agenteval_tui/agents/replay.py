@@ -50,7 +50,7 @@ class ReplayAgent:
         try:
             transcript = self._choose(await self._recordings(), request)
         except AgentevalError as error:
-            yield Failed(RunError("recording", _with_place(error), error.mend))
+            yield Failed(RunError.told("recording", _with_place(error), error.mend))
             return
         if self._options.pace:
             spoken = sum(message.role != "system" for message in request.messages)

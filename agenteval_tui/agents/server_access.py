@@ -14,6 +14,7 @@ from agenteval_tui.agents.network_options import NetworkOptions
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.suites.environment import key_from
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
 
@@ -56,11 +57,13 @@ def key_of(setup: AgentSetup, name: str) -> str:
     try:
         key = key_from(name, setup.env) or ""
     except AgentevalError as error:
-        raise NoWayError(Server("").failed("auth", error.what, error.mend)) from None
+        raise NoWayError(Server("").told("auth", error.what, error.mend)) from None
     if name and not key:
         server = Server("")
         said = f"the environment variable {name} is not set"
-        raise NoWayError(server.failed("auth", said, f"set {name} to the server's key"))
+        raise NoWayError(
+            server.failed("auth", ErrorCode.KEY_MISSING, said, f"set {name} to the server's key", variable=name)
+        )
     return key
 
 
@@ -88,7 +91,7 @@ def wire_to(
     try:
         connection = connections.to(url)
     except AgentevalError as error:
-        raise NoWayError(server.failed("connection", error.what, error.mend)) from None
+        raise NoWayError(server.told("connection", error.what, error.mend)) from None
     return Wire(
         connection.client,
         url,

@@ -13,6 +13,7 @@ from agenteval_tui.agents.interface import AgentEvent, Done, Failed, Noted, Tool
 from agenteval_tui.agents.protocol import Dialogue
 from agenteval_tui.agents.reply import CallParts
 from agenteval_tui.agents.tools import Toolbox
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Usage
 
 # Calls of one turn that are answered at once: a model that makes thousands must not start thousands of programs.
@@ -48,6 +49,7 @@ async def converse(
         key += len(reply.calls)
     yield wire.server.failed(
         "max_steps",
+        ErrorCode.MAX_STEPS,
         f"the model still called tools after {max_steps} requests",
         "raise `max_steps`, or look at what its tools answer",
     )

@@ -147,7 +147,7 @@ def _run(session: _Session) -> Iterator[Recording | Skipped]:
         usage=session.usage,
         model=session.model,
         finish_reason=session.finish_reason,
-        error=RunError("anthropic", session.error) if session.error else None,
+        error=RunError.told("anthropic", session.error) if session.error else None,
     )
     name = session.id or "session"
     yield Recording(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from agenteval_tui.exchange.given_labels import label_data, label_line
@@ -221,9 +221,9 @@ def as_json(one: Explanation) -> dict[str, Any]:
     }
 
 
-def error_to_json(error: RunError | None) -> dict[str, str] | None:
-    """`{"kind", "message", "mend"}`; None for none."""
-    return None if error is None else {"kind": error.kind, "message": error.message, "mend": error.mend}
+def error_to_json(error: RunError | None) -> dict[str, Any] | None:
+    """`{"kind", "message", "mend", "code", "fields"}`; None for none."""
+    return None if error is None else asdict(error)
 
 
 def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: str) -> tuple[int, CriterionResult]:

@@ -13,6 +13,7 @@ from agenteval_tui.exchange.given_labels import label_data
 from agenteval_tui.exchange.losses import codes_of
 from agenteval_tui.exchange.moments import iso
 from agenteval_tui.exchange.otel_export import otlp_of
+from agenteval_tui.exchange.own_error import error_beside
 from agenteval_tui.exchange.own_run import KEY, RUN_FIELDS, beside, stated
 from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult
@@ -113,7 +114,7 @@ def _openai(runs: Iterable[StoredRun]) -> Iterator[str]:
                 "cost": usage.cost,
             }
         if transcript.error is not None:
-            said["error"] = {"kind": transcript.error.kind, "message": transcript.error.message}
+            said["error"] = error_beside(transcript.error)
         said |= {"outcome": run.row.status, KEY: _beside(run, "openai")}
         yield _line(said) + "\n"
 

@@ -12,6 +12,7 @@ from typing import Any
 from agenteval_tui.exchange.foreign_usage import usage_from
 from agenteval_tui.exchange.message_dialects import dialect_of, is_message, transcript_of
 from agenteval_tui.exchange.openai_answers import answered
+from agenteval_tui.exchange.own_error import coded_error
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.codec import VERSION, from_json, said_of_json
 from agenteval_tui.transcripts.model import RunError, Transcript, Usage
@@ -124,7 +125,7 @@ def _error(given: Any) -> RunError | None:
         if isinstance(given, Mapping)
         else ""
     )
-    return RunError(kind or "recorded", said.strip()[:2000])
+    return coded_error(kind or "recorded", said.strip()[:2000], given)
 
 
 def _unknown(value: Any) -> AgentevalError:

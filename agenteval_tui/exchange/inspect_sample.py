@@ -222,7 +222,7 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
         model=plain_text(sample.output.get("model") or header.get("model")),
         finish_reason=finish,
         final_output=completion if isinstance(completion, str) and completion else transcript.final_output,
-        error=None if not error else RunError("inspect", _error_text(error)),
+        error=None if not error else RunError.told("inspect", _error_text(error)),
     )
 
 

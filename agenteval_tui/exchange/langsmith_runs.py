@@ -150,7 +150,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
             transcript.timing,
             total_ms=None if started is None or ended is None else max(0.0, ended - started),
         ),
-        error=RunError(NAME, error[:20_000]) if error else None,
+        error=RunError.told(NAME, error[:20_000]) if error else None,
     )
 
 

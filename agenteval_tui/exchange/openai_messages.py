@@ -13,6 +13,7 @@ from agenteval_tui.exchange.foreign_usage import moment_ms, usage_from
 from agenteval_tui.exchange.json_stream import Broken, Item
 from agenteval_tui.exchange.message_dialects import is_message, transcript_of
 from agenteval_tui.exchange.openai_answers import answered
+from agenteval_tui.exchange.own_error import coded_error
 from agenteval_tui.exchange.own_results import results_of
 from agenteval_tui.exchange.own_run import KEY, come_back, is_ours, without
 from agenteval_tui.exchange.recorded import Recording, Skipped, as_id, as_repetition, first_user_text
@@ -189,7 +190,7 @@ def _error(given: Any) -> RunError | None:
     if not isinstance(said, str) or not said.strip():
         return None
     kind = given.get("kind") if isinstance(given, Mapping) else None
-    return RunError(kind if isinstance(kind, str) and kind else "recorded", said.strip()[:20_000])
+    return coded_error(kind if isinstance(kind, str) and kind else "recorded", said.strip()[:20_000], given)
 
 
 def _name_of(about: Mapping[str, Any]) -> str:

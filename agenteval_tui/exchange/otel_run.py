@@ -282,7 +282,7 @@ def _usage(about: Mapping[str, Any]) -> Usage:
 
 def _error(span: Mapping[str, Any]) -> RunError:
     kind = plain_text(span["attributes"].get("error.type")) or SOURCE
-    return RunError(kind, span["said"] or "the trace ended with an error")
+    return RunError.told(kind, span["said"] or "the trace ended with an error")
 
 
 def _evaluation(given: Mapping[str, Any], transcript: Transcript) -> CriterionResult:

@@ -284,7 +284,7 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
         timing=Timing(total_ms=latency),
         model=model,
         finish_reason=plain_text(response.get("finishReason")),
-        error=RunError(NAME, (lines or ["the provider gave an error"])[0][:_LONGEST]) if broke else None,
+        error=RunError.told(NAME, (lines or ["the provider gave an error"])[0][:_LONGEST]) if broke else None,
         log="\n".join(lines)[:_LONGEST] if broke and len(lines) > 1 else "",
     )
 

@@ -85,7 +85,7 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
         timing=Timing(total_ms=None if duration is None else duration * 1000),
         usage=transcript.usage if usage == Usage() else usage,
         final_output=transcript.final_output or plain_text(answered),
-        error=RunError(NAME, error[:_LONGEST] or "the task broke") if error or field == "failures" else None,
+        error=RunError.told(NAME, error[:_LONGEST] or "the task broke") if error or field == "failures" else None,
         log=trace[:_LONGEST],
     )
     more = {"expected_value": case.get("expected_output"), "metadata": case.get("metadata")}

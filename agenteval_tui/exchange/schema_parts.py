@@ -162,7 +162,16 @@ TIMING = record(
 )
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 USAGE = record({**dict.fromkeys(_TOKENS, COUNT), "cost": NUMBER}, optional=(*_TOKENS, "cost"))
-ERROR = record({"kind": TEXT, "message": TEXT, "mend": TEXT})
+ERROR = record(
+    {
+        "kind": TEXT,
+        "message": TEXT,
+        "mend": TEXT,
+        "code": {**TEXT, "description": "what exactly went wrong; empty where nobody said it by a code"},
+        "fields": {"type": "object", "description": "what the code is about; `fingerprint`: foreign words, reduced"},
+    },
+    optional=("code", "fields"),
+)
 TRANSCRIPT = record(
     {
         "version": {"const": 1},

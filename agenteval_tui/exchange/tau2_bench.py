@@ -209,7 +209,7 @@ def _recording(value: Any, known: _Known) -> Recording:
         model=agent,
         finish_reason=reason,
         timing=Timing(total_ms=None if duration is None else duration * 1000),
-        error=RunError(NAME, f"the simulation ended with {reason}") if reason in _BROKE else None,
+        error=RunError.told(NAME, f"the simulation ended with {reason}") if reason in _BROKE else None,
     )
     if not messages and "ticks" in value:
         notes.append("nothing that was said is in it: its `ticks` have no texts")

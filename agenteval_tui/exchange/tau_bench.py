@@ -53,7 +53,7 @@ def _recording(value: Any) -> Recording:
     transcript = from_openai_messages([_marked(one) for one in value["traj"]])
     if info.get("error"):
         # What tau-bench writes when the run itself broke: a reward of 0 that says nothing about the agent.
-        transcript = replace(transcript, error=RunError("tau-bench", str(info["error"])))
+        transcript = replace(transcript, error=RunError.told("tau-bench", str(info["error"])))
     elif not transcript.messages and not is_ours(info.get(KEY)):
         raise AgentevalError("`traj` is empty")
     found = Recording(

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import Evidence
 from agenteval_tui.grading.sentences import dotted
-
-LONGEST = 120
-"""Characters of a name or message that a cause keeps."""
+from agenteval_tui.text.fingerprint import cut, fingerprint
 
 
 class Way(NamedTuple):
@@ -43,47 +41,19 @@ def extraction_way(line: Evidence) -> str:
     if known is not None:
         return known
     given = line.message or str(line.fields.get("message") or "")
-    return normalised(given) if given or line.code in _NO_CLASS else str(line.code)
+    return fingerprint(given) if given or line.code in _NO_CLASS else str(line.code)
 
 
 def error_way(code: str, fields: Mapping[str, Any], message: str) -> Way:
     """Why a check could not be made: its code; of what others say (an exception, a server, a plug-in) also their
     message without what differs from run to run."""
     if code == Code.BROKE:
-        return Way(code, "", normalised(f"{fields.get('type')}: {fields.get('message')}"))
+        return Way(code, "", fingerprint(f"{fields.get('type')}: {fields.get('message')}"))
     if message or code in _NO_CLASS:
-        return Way("", "", normalised(message or str(fields.get("message") or "")))
+        return Way("", "", fingerprint(message or str(fields.get("message") or "")))
     return Way(code, cut(str(fields.get("measure") or "")))
 
 
-def normalised(message: str) -> str:
-    """A message without what differs from run to run: numbers, ids, addresses, paths, quoted values; one line.
-
-    An HTTP status stays: it is the class of the error.
-    """
-    text = " ".join(message.split())[: 8 * LONGEST]
-    for pattern, instead in _VARYING:
-        text = pattern.sub(instead, text)
-    return cut(_NUMBERS.sub(lambda found: found[0] if found[1] else "N", text))
-
-
-def cut(text: str) -> str:
-    """`text` as long as a cause keeps it."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-_VARYING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>)\]]+"), "URL"),
-    (re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|(?<!\w)'[^']*'(?!\w)"), "…"),
-    (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "ID"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b|\b(?=[a-fA-F]*\d)(?=\d*[a-fA-F])[0-9a-fA-F]{8,}\b"), "ID"),
-    (re.compile(r"\b[A-Za-z]+[_-](?=[A-Za-z]*\d)[A-Za-z0-9]{8,}\b"), "ID"),
-    (re.compile(r"\b(?=[A-Z]*\d)(?=\d*[A-Z])[0-9A-Z]{16,}\b"), "ID"),
-    (re.compile(r"(?<![\w.])(?:~|\.{1,2})?(?:/[\w.@+-]+)+/?"), "PATH"),
-)
-_NUMBERS = re.compile(
-    r"((?:HTTP(?:/[\d.]+)?|status(?: code)?|answered(?: with)?|code) [1-5]\d\d\b)|\d+(?:[.,:]\d+)*", re.IGNORECASE
-)
 _EXTRACTION: dict[str, str] = {
     Code.EMPTY_ANSWER: "empty answer",
     Code.NO_CODE_BLOCK: "no code block",
@@ -197,7 +167,7 @@ def _label(line: Evidence) -> Way:
 
 def _function(line: Evidence) -> Way:
     """What a function itself says of why it is not content; that it returned something says nothing."""
-    return Way(line.condition, "", normalised(line.message or str(line.fields.get("message") or "")))
+    return Way(line.condition, "", fingerprint(line.message or str(line.fields.get("message") or "")))
 
 
 def _without_index(line: Evidence) -> Way:

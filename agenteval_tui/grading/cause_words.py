@@ -9,6 +9,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.sentences import MEASURES
 from agenteval_tui.grading.words import nth
 from agenteval_tui.transcripts.ending import SAID as ENDINGS
+from agenteval_tui.transcripts.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from agenteval_tui.grading.causes import Cause
@@ -69,11 +70,55 @@ _ERRORS: dict[str, str] = {
     Code.UNUSABLE_VECTOR: "the embedder's vectors can't be used",
 }
 
+_AGENT: dict[str, str] = {
+    ErrorCode.NO_CONNECTION: "no connection to the server",
+    ErrorCode.CONNECT_TIMEOUT: "no connection to the server in time",
+    ErrorCode.REQUEST_TIMEOUT: "the server did not take the request in time",
+    ErrorCode.CLOSED_WITHOUT_ANSWER: "the server closed the connection without an answer",
+    ErrorCode.CUT_OFF: "the server closed the connection in the midst of the answer",
+    ErrorCode.PROXY_UNREACHABLE: "no connection to the proxy",
+    ErrorCode.PROXY_PASSWORD: "the proxy wants a name and a password",
+    ErrorCode.TLS_EXPECTED: "the server expects TLS, and was asked in plain HTTP",
+    ErrorCode.NO_TLS: "the server does not speak TLS on this port",
+    ErrorCode.NOT_HTTP: "the server does not speak HTTP on this port",
+    ErrorCode.STATUS: "the server answered {}",
+    ErrorCode.REDIRECT: "the server redirects to another place",
+    ErrorCode.KEY_REFUSED: "the server refused the key",
+    ErrorCode.NO_PERMISSION: "the server refused the request: no permission",
+    ErrorCode.REGION: "the server does not serve the country or region that the request comes from",
+    ErrorCode.NO_EMBEDDING: "the server sent no embedding",
+    ErrorCode.NOT_AN_OBJECT: "the server sent no JSON object",
+    ErrorCode.TOO_LONG: "the reply is too long",
+    ErrorCode.SILENCE: "the server was silent for too long",
+    ErrorCode.KEY_MISSING: "the environment variable {} is not set",
+    ErrorCode.NO_PROMPT: "the conversation has no user message",
+    ErrorCode.MAX_STEPS: "the model still called tools after the last request",
+    ErrorCode.NOT_DONE: "it stopped without saying that it was done",
+    ErrorCode.RUN_TIMEOUT: "the run did not end in time",
+    ErrorCode.CANCELLED: "the run was cancelled",
+    ErrorCode.WORKER_LOST: "its worker was lost while it ran",
+    ErrorCode.SCHEDULER_LOST: "the connection to the scheduler was lost",
+    ErrorCode.NO_REASON: "it gave no reason",
+}
+_AGENT_WAYS: dict[tuple[str, str], str] = {
+    (ErrorCode.NO_CONNECTION, "lookup_failed"): "the server's name can't be looked up",
+    (ErrorCode.NO_CONNECTION, "unknown_host"): "there is no such host",
+    (ErrorCode.NO_CONNECTION, "refused"): "nobody listens at the server's address",
+    (ErrorCode.NO_CONNECTION, "no_route"): "no network leads to the server",
+    (ErrorCode.NO_CONNECTION, "closed"): "the server closed the connection at once",
+    (ErrorCode.CERTIFICATE, "expired"): "the server's certificate has expired",
+    (ErrorCode.CERTIFICATE, "not_yet_valid"): "the server's certificate is not valid yet",
+    (ErrorCode.CERTIFICATE, "other_host"): "the server's certificate was made for another host",
+    (ErrorCode.CERTIFICATE, "self_signed"): "the server's certificate is self-signed",
+    (ErrorCode.CERTIFICATE, "unknown_authority"): "the server's certificate was signed by an unknown authority",
+    **{(ErrorCode.ENDING, code): said for code, said in ENDINGS.items()},
+}
+
 
 def words_of(cause: Cause) -> str:
     """What is wrong, without the criterion's name."""
     if cause.kind == "agent":
-        return f"the agent failed ({cause.condition.replace('_', ' ')}): {cause.way or 'no reason given'}"
+        return f"the agent failed ({cause.condition.replace('_', ' ')}): {_of_agent(cause)}"
     if cause.kind == "ending":
         return ENDINGS.get(cause.condition, f"the answer ended with {cause.condition}")
     if cause.kind == "threshold":
@@ -100,6 +145,13 @@ def words_of(cause: Cause) -> str:
         "TextMatch": _condition,
     }.get(cause.metric)
     return special(cause) if special is not None else f"{cause.metric}: {_condition(cause)}"
+
+
+def _of_agent(cause: Cause) -> str:
+    if not cause.about:
+        return cause.way or "no reason given"
+    said = _AGENT_WAYS.get((cause.about, cause.way)) or _AGENT.get(cause.about) or cause.about.replace("_", " ")
+    return said.format(cause.way or "?")
 
 
 def _condition(cause: Cause) -> str:

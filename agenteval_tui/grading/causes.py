@@ -3,8 +3,8 @@
 A failed criterion result has one cause, that of its first missed condition: the criterion's name and prototype class,
 the metric's type, the condition, what it is about (a tool, an argument, a missing key) and how it was missed. What was
 found, where, and how near it was is in no cause; neither is the criterion's hash, nor the test: an edit of the
-criterion and another test leave the cause what it is. A run whose agent failed has a cause of its own, by the kind of
-the error and its message without numbers, ids, addresses and quoted values.
+criterion and another test leave the cause what it is. A run whose agent failed has a cause of its own, by the error's
+kind, code and fields (`transcripts.error_codes`).
 
 Signatures are kept in histories and decisions are made about them: changing how one is made makes those decisions
 speak of nothing. `tests/grading/test_causes.py` holds them fast; a change needs a new `VERSION`, and a migration that
@@ -19,9 +19,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
-from agenteval_tui.grading.cause_ways import cut, error_way, extraction_way, normalised, way_of
+from agenteval_tui.grading.cause_ways import error_way, extraction_way, way_of
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
+from agenteval_tui.text.fingerprint import cut
 from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.transcripts.model import RunError
 
 Kind = Literal["failed", "error", "agent", "threshold", "ending"]
 """`failed`: a criterion; `error`: a check that could not be made; `agent`: the agent did not finish; `threshold`: every
@@ -29,15 +31,16 @@ criterion passed, and the score is below the test's `pass_threshold`; `ending`: 
 filter, and then failed: `condition` is which."""
 _KINDS: tuple[Kind, ...] = ("failed", "error", "agent", "threshold", "ending")
 _OWN_ENDINGS = ("length", "content_filter", "malformed_call", "incomplete")  # an empty answer is each criterion's own
-VERSION = 2
-"""Of how signatures are made. 1 read the sentences of evidence and of errors."""
+VERSION = 3
+"""Of how signatures are made. 1 read the sentences of evidence and of errors, 2 those of agents' errors."""
 _ID = 10
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is wrong, and in which way. Of an agent's error `condition` is the kind and `way` the message."""
+    """What is wrong, and in which way. Of an agent's error `condition` is the kind, and
+    `about` the code with what it is about in `way`; of somebody else's words, `way` is their fingerprint alone."""
 
     kind: Kind
     criterion: str = ""
@@ -132,23 +135,23 @@ def _of_metric(result: CriterionResult, metric: MetricResult, name: str) -> Caus
     return Cause("failed", name, prototype, metric.type, condition, about, way)
 
 
-def agent_cause(kind: str, message: str) -> Cause:
-    """The cause of a run whose agent did not finish."""
-    return Cause("agent", condition=cut(kind) or "unknown", way=_message(message))
-
-
-@lru_cache(maxsize=1024)
-def _message(message: str) -> str:
-    return normalised(message)
+def agent_cause(error: RunError) -> Cause:
+    """The cause of a run whose agent did not finish: what its code and fields say, or the reduced words of others."""
+    error = error.coded
+    condition, words = cut(error.kind) or "unknown", error.fields.get("fingerprint")
+    if isinstance(words, str):
+        return Cause("agent", condition=condition, way=cut(words))
+    details = " ".join(str(value) for _, value in sorted(error.fields.items()))
+    return Cause("agent", condition=condition, about=cut(error.code), way=cut(details))
 
 
 def signatures(
-    status: str, results: Sequence[CriterionResult], error: tuple[str, str] | None = None, ending: str = ""
+    status: str, results: Sequence[CriterionResult], error: RunError | None = None, ending: str = ""
 ) -> list[str | None]:
     """For each result of a run its signature, as it is stored: None where nothing failed, "" where what failed did not
     decide (a warning).
 
-    `error`: kind and message, of a run whose agent did not finish: its first result stands for it. So does the result
+    `error`: of a run whose agent did not finish: its first result stands for it. So does the result
     with the lowest score where only the test's threshold was missed. `ending`: what ended the answer (the codes of
     `transcripts.ending`); where that is a cause, it stands for all that failed, at the first of it.
     """
@@ -157,7 +160,7 @@ def signatures(
     if error is not None:
         made: list[str | None] = [None] * len(results)
         if made:
-            made[0] = agent_cause(*error).signature
+            made[0] = agent_cause(error).signature
         return made
     if status == "passed" and all(one.outcome is Outcome.PASSED for one in results):
         return [None] * len(results)

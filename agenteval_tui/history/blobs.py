@@ -145,13 +145,20 @@ def pack_transcript(transcript: Transcript) -> tuple[bytes, bytes]:
             transcript.model,
             transcript.finish_reason,
             transcript.final_output,
-            None if error is None else (error.kind, error.message, error.mend),
+            _error(error),
             *((transcript.log,) if transcript.log or transcript.notes else ()),
             *(([(note.code, note.what) for note in transcript.notes],) if transcript.notes else ()),
         ]
     )
     data = text.encode("ascii")
     return hashlib.sha256(data).digest()[:16], _compress(data)
+
+
+def _error(error: RunError | None) -> tuple[object, ...] | None:
+    if error is None:
+        return None
+    made = (error.kind, error.message, error.mend)
+    return (*made, error.code, dict(error.fields)) if error.code else made
 
 
 def _step(step: Step) -> tuple[object, ...]:

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, signatures
-from agenteval_tui.history.blobs import clean, unpack_results
+from agenteval_tui.history.blobs import clean, unpack_results, unpack_transcript
 from agenteval_tui.history.bulk import write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import RunError
 
 if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
@@ -94,7 +96,7 @@ def read(
     # The "+": runs that are named are looked up one by one, and not among all that failed.
     status = "r.status" if runs is None else "+r.status"
     rows = connection.execute(
-        "SELECT r.id, r.test, r.execution, r.status, r.error_kind, r.error_message FROM runs r"
+        "SELECT r.id, r.test, r.execution, r.status, r.error_kind FROM runs r"
         f" WHERE {status} IN ('failed', 'error'){chosen} ORDER BY r.id",
         values,
     ).fetchall()
@@ -108,16 +110,35 @@ def read(
         stored.setdefault(run, []).append((cause, position, criterion))
     found: list[Failure] = []
     made: list[tuple[int, int, str]] = []
-    for run, test, execution, status, kind, message in rows:
-        if kind:
-            found.append(Failure(run, test, execution, agent_cause(kind, message).signature))
-            continue
+    for run, test, execution, status, kind in rows:
         known = stored.get(run)
+        if kind:
+            cause = known[0][0] if known else _of_agent(connection, run, kind)
+            if not known and _has_results(connection, run):
+                made.append((run, 0, cause))
+            found.append(Failure(run, test, execution, cause))
+            continue
         if known is None:
             known = _made(connection, run, status)
             made += [(run, position, signature) for signature, position, _ in known if position >= 0]
         found += [Failure(run, test, execution, *one) for one in known]
     return found, made
+
+
+def _of_agent(connection: sqlite3.Connection, run: int, kind: str) -> str:
+    """The cause of a run whose agent did not finish and that has none stored: no criterion, or an old history."""
+    row = connection.execute(
+        "SELECT t.data FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.id = ?", (run,)
+    ).fetchone()
+    try:
+        error = unpack_transcript(row[0]).error if row is not None else None
+    except ValueError:
+        error = None  # broken bytes
+    return agent_cause(error or RunError(kind, "", code=ErrorCode.NO_REASON)).signature
+
+
+def _has_results(connection: sqlite3.Connection, run: int) -> bool:
+    return connection.execute("SELECT 1 FROM criterion_results WHERE run = ? LIMIT 1", (run,)).fetchone() is not None
 
 
 def _made(connection: sqlite3.Connection, run: int, status: str) -> list[tuple[str, int, str]]:

@@ -101,7 +101,7 @@ class End:
         self.causes = signatures(
             ended.status,
             ended.results,
-            None if error is None else (error.kind, error.message),
+            error,
             "" if ending is None else ending.code,
         )
         self.calls = call_rows(transcript)

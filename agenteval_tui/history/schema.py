@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from agenteval_tui.history.agent_signatures import code_agent_errors
 from agenteval_tui.history.agent_versions import find_versions
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.recordings import find_recordings
@@ -238,6 +239,9 @@ _RECORDINGS = (
 # does not know the layout refuses the file by its version.
 _SIGNATURES = (upgrade_signatures,)
 
+# The causes of agents' errors are made of codes, too.
+_AGENT_ERRORS = (code_agent_errors,)
+
 # An agent is its configuration, whatever it is called ("": not known; `agents.agent_version`).
 _AGENTS = (
     "ALTER TABLE runs ADD COLUMN agent_version TEXT NOT NULL DEFAULT ''",
@@ -272,6 +276,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(11, "agents by their configuration", _AGENTS),
     Migration(12, "executions by their project", _PROJECTS),
     Migration(13, "the executions of each test", _EXECUTIONS_OF_TESTS),
+    Migration(14, "agents' errors by codes", _AGENT_ERRORS),
 )
 
 

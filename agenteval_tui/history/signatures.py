@@ -1,4 +1,4 @@
-"""Signatures of causes that older programs stored, brought to the version of today (`grading.causes.VERSION`).
+"""Signatures of causes that older programs stored, brought to the version 2.
 
 Version 1 read sentences. Wherever what it read was right, version 2 makes the same signature, so this mapping is small:
 it covers checks that could not be made (their cause was our own sentence, and is a code now), a function that returned
@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Callable
 
 _ERRORS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
     (re.compile(pattern), code, about)
     for pattern, code, about in (
-        # Sentences as `cause_ways.normalised` stored them: numbers are N, quoted texts …, all on one line.
+        # Sentences as `text.fingerprint` stored them: numbers are N, quoted texts …, all on one line.
         (r"the pattern .* took longer than N s on this text$|the pattern .*…$", "slow_pattern", ""),
         (r"unknown variable ", "unknown_variable", ""),
         (r"\{\{.*\}\} cannot be read: a name or a dotted path", "bad_placeholder", ""),
@@ -85,7 +86,12 @@ def upgraded(signature: str) -> str:
         changed = ("", "", "slow_pattern")
     if changed is None:
         return signature
-    made = [*parts[:4], *changed]
+    return shortened_signature([*parts[:4], *changed])
+
+
+def shortened_signature(parts: list[str]) -> str:
+    """These parts as they are stored: what is empty at the end is left out."""
+    made = list(parts)
     while made and not made[-1]:
         made.pop()
     return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
@@ -103,6 +109,11 @@ def _error(metric: str, way: str) -> tuple[str, str, str] | None:
 
 def upgrade_signatures(connection: sqlite3.Connection) -> None:
     """Rewrite the causes of results, the decisions about them, and what was taken back of those."""
+    rewrite_signatures(connection, upgraded)
+
+
+def rewrite_signatures(connection: sqlite3.Connection, upgraded: Callable[[str], str]) -> None:
+    """Put what `upgraded` makes of each signature in its place, wherever signatures are stored."""
     for (old,) in connection.execute("SELECT DISTINCT cause FROM criterion_results WHERE cause > ''").fetchall():
         new = upgraded(old)
         if new != old:

@@ -16,6 +16,7 @@ from agenteval_tui.agents.record import Recorder, add_usage
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.text.identity import new_id
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Timing, Transcript, Usage
 
 if TYPE_CHECKING:
@@ -113,7 +114,10 @@ class Conversation:
         except BaseException as broken:
             # Cancelled (the usual case), or the agent broke: what it said until then stays.
             kind = CANCELLED if not isinstance(broken, Exception) else type(broken).__name__
-            error = RunError(kind, "cancelled" if kind == CANCELLED else f"the agent broke: {broken}")
+            if kind == CANCELLED:
+                error = RunError(kind, "cancelled", code=ErrorCode.CANCELLED)
+            else:
+                error = RunError.told(kind, f"the agent broke: {broken}")
             if not isinstance(broken, Exception):
                 raise
         finally:
@@ -171,7 +175,8 @@ class Conversation:
                 if isinstance(event, Done):
                     break
         if not done and not self._recorder.transcript().final_output:
-            return RunError("protocol", "the agent stopped without an answer and without saying that it was done")
+            said = "the agent stopped without an answer and without saying that it was done"
+            return RunError("protocol", said, code=ErrorCode.NOT_DONE)
         return None
 
     def _priced(self, made: Transcript) -> Usage:

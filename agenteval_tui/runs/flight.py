@@ -31,6 +31,7 @@ from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.moments import spoken_seconds
 from agenteval_tui.text.quick_dataclass import dataclass
 from agenteval_tui.transcripts.ending import ending_of
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
@@ -221,14 +222,15 @@ class Flight:
         error = self._error
         if self.stop == "timeout":
             limit = f"{self.plan.timeout_s:g} s"
-            error = RunError("timeout", f"the run did not end within {limit}", "raise `timeout` of the test")
+            said, mend = f"the run did not end within {limit}", "raise `timeout` of the test"
+            error = RunError("timeout", said, mend, ErrorCode.RUN_TIMEOUT)
         elif self.stop == "cancelled":
-            error = RunError("cancelled", "the run was cancelled")
+            error = RunError("cancelled", "the run was cancelled", code=ErrorCode.CANCELLED)
         ending = ending_of(transcript) if self._error_on_finish and error is None else None
         if ending is not None and ending.code in self._error_on_finish:
             mend = f"`error_on_finish` of the agent has `{ending.code}`"
             more = "raise `max_tokens`; " if ending.code == "length" else ""
-            error = RunError(ending.code, ending.said, more + mend)
+            error = RunError(ending.code, ending.said, more + mend, ErrorCode.ENDING, {"ending": ending.code})
         if error is not None:
             transcript = replace(transcript, error=error)
         return self._withheld.transcript(transcript) if self._withheld else transcript
@@ -283,7 +285,7 @@ class Flight:
             return await self._consume(events, recorder)
         except Exception as error:
             said = str(error) or "no message"
-            self._error = RunError("exception", f"the agent raised {type(error).__name__}: {said}")
+            self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")
             return Failed(self._error)
 
     async def _consume(self, events: AsyncIterator[AgentEvent], recorder: Recorder) -> Failed | None:
@@ -315,7 +317,9 @@ class Flight:
             if count % BREATH == 0:
                 await asyncio.sleep(0)
         if not self.stop:
-            self._error = RunError("protocol", "the agent stopped without saying that it was done")
+            self._error = RunError(
+                "protocol", "the agent stopped without saying that it was done", code=ErrorCode.NOT_DONE
+            )
             return Failed(self._error)
         return None
 

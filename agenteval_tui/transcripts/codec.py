@@ -326,7 +326,14 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         model=str(data.get("model") or ""),
         finish_reason=str(data.get("finish_reason") or ""),
         final_output=final if isinstance(final, str) else last_answer(messages),
-        error=RunError(**error) if error else None,
+        error=_error(error) if error else None,
         log=str(data.get("log") or ""),
         notes=tuple(Note(str(one["code"]), str(one["what"])) for one in data.get("notes") or ()),
     )
+
+
+def _error(data: Mapping[str, Any]) -> RunError:
+    error = RunError(**data)
+    if not isinstance(error.code, str) or not isinstance(error.fields, Mapping):
+        raise TypeError("`code` of an error is a text and `fields` an object")
+    return error

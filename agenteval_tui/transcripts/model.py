@@ -6,9 +6,13 @@ whoever builds a transcript (an agent's recorder, an importer, `codec.from_json`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Literal
 
+from agenteval_tui.text.fingerprint import fingerprint
 from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.transcripts.error_codes import ErrorCode
 
 Role = Literal["system", "user", "assistant", "tool"]
 CallStatus = Literal["ok", "error", "pending"]
@@ -97,11 +101,27 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to mend it."""
+    """Why an agent did not finish: a class of error ("timeout", "connection", ...), one sentence, how to mend it.
+
+    `code` (one of `error_codes.ErrorCode`) and `fields` say what exactly went wrong: errors are told apart and grouped
+    by them, nothing reads the sentence. "": of a history, a file or a program without codes.
+    """
 
     kind: str
     message: str
     mend: str = ""
+    code: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def told(cls, kind: str, message: str, mend: str = "", code: str = ErrorCode.TOLD, **fields: Any) -> RunError:
+        """An error whose sentence has words in it that are not ours: reduced, they are what it is known by."""
+        return cls(kind, message, mend, code, {**fields, "fingerprint": fingerprint(message)})
+
+    @property
+    def coded(self) -> RunError:
+        """The same with a code: of an error that came without one, its sentence is somebody else's."""
+        return self if self.code else RunError.told(self.kind, self.message, self.mend)
 
 
 @dataclass(frozen=True, slots=True)

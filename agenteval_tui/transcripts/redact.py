@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from agenteval_tui.text.fingerprint import fingerprint
 from agenteval_tui.text.secrets import SHORTEST, SHORTEST_IN_ERRORS, STAND_IN, Redactor
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
@@ -30,8 +31,13 @@ class TranscriptRedactor(Redactor):
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
         message, mend = self._said(error.message), self._said(error.mend)
-        same = message is error.message and mend is error.mend
-        return error if same else replace(error, message=message, mend=mend)
+        if message is error.message and mend is error.mend:
+            return error
+        fields = error.fields
+        if message is not error.message and "fingerprint" in fields:
+            # It was made of the words with the secret in them, and may hold a part of it.
+            fields = {**fields, "fingerprint": fingerprint(message)}
+        return replace(error, message=message, mend=mend, fields=fields)
 
     def _said(self, text: str) -> str:
         # Messages quote what a server said, cut to a length.

@@ -37,6 +37,7 @@ COMMITS = {
     10: "492b4b3",
     11: "6058b5a",
     12: "34a06ee",
+    13: "145ad25",
 }
 PROJECT = Path("/golden/project")
 FIRST_MS = 1_796_115_600_000

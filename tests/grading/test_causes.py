@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from agenteval_tui.grading.cause_ways import normalised
 from agenteval_tui.grading.causes import Cause, agent_cause, cause_from, cause_of, signatures
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.blobs import pack_results, unpack_results
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.text.fingerprint import fingerprint
+from agenteval_tui.transcripts.error_codes import ErrorCode
+from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 
 def said(text: str, *calls: tuple[str, Any]) -> Transcript:
@@ -197,14 +199,38 @@ def test_errors_negation_and_other_tools() -> None:
     ],
 )
 def test_messages_that_differ_only_in_values_are_one(one: str, other: str) -> None:
-    assert normalised(one) == normalised(other)
+    assert fingerprint(one) == fingerprint(other)
 
 
 def test_messages_of_another_class_are_two() -> None:
-    assert normalised("the server answered 500") != normalised("the server answered 429")
-    assert normalised("model gpt-4o is gone") == "model gpt-No is gone"
-    assert agent_cause("timeout", "no answer for 30 s").title == "the agent failed (timeout): no answer for N s"
-    assert agent_cause("timeout", "x") != agent_cause("rate_limit", "x")
+    assert fingerprint("the server answered 500") != fingerprint("the server answered 429")
+    assert fingerprint("model gpt-4o is gone") == "model gpt-No is gone"
+    assert (
+        agent_cause(RunError("timeout", "no answer for 30 s")).title == "the agent failed (timeout): no answer for N s"
+    )
+    assert agent_cause(RunError("timeout", "x")) != agent_cause(RunError("rate_limit", "x"))
+
+
+def test_an_agents_error_is_known_by_its_code_and_fields_alone() -> None:
+    one = RunError("server", "http://a/v1 answered 503", "", ErrorCode.STATUS, {"status": 503})
+    assert agent_cause(one) == agent_cause(replace(one, message="whatever is said of it", mend="else"))
+    assert agent_cause(one).signature == '["agent","","","","server","status","503"]'
+    assert agent_cause(one).title == "the agent failed (server): the server answered 503"
+    assert agent_cause(one) != agent_cause(replace(one, fields={"status": 500}))
+    told = RunError.told("server", 'http://a/v1 answered 503: no room for "req 7"', status=503)
+    assert agent_cause(told) == agent_cause(replace(told, message="whatever"))
+    assert agent_cause(told).way == "URL answered 503: no room for …"
+    assert agent_cause(RunError("odd", "x", "", "a_new_code", {"b": [1], "a": {}})).words == (
+        "the agent failed (odd): a new code"
+    )
+
+
+@pytest.mark.parametrize("code", [code for code in ErrorCode if code != ErrorCode.TOLD])
+def test_each_code_has_words(code: ErrorCode) -> None:
+    words = Cause("agent", condition="x", about=code, way="refused").words
+    assert words.startswith("the agent failed (x): ")
+    assert "{" not in words
+    assert "_" not in words
 
 
 def result(outcome: Outcome, score: float | None, severity: str = "error") -> CriterionResult:
@@ -221,8 +247,8 @@ def test_what_is_stored_for_the_results_of_a_run() -> None:
     # Only the test's threshold was missed: the lowest result stands for it.
     assert signatures("failed", [result(Outcome.PASSED, 0.9), passed]) == [None, '["threshold","c"]']
     skipped = [result(Outcome.SKIPPED, None)] * 2
-    assert signatures("error", skipped, ("timeout", "after 3 s")) == [
-        agent_cause("timeout", "after 9 s").signature,
+    assert signatures("error", skipped, RunError("timeout", "after 3 s")) == [
+        agent_cause(RunError("timeout", "after 9 s")).signature,
         None,
     ]
     assert signatures("cancelled", skipped, ("cancelled", "the run was cancelled")) == [None, None]

@@ -35,6 +35,7 @@ PUBLISHED = {
     11: "ae0f140b7bad6b11",
     12: "5c1e039e758ffc47",
     13: "edc92ae0b10546cf",
+    14: "cc279b5a9d70bd12",
 }
 
 

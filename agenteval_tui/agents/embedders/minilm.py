@@ -61,11 +61,11 @@ class MiniLMEmbedder:
         """The vector, computed in a thread."""
         absent = missing()
         if absent:
-            return Failed(RunError("not_installed", f"the local embedder needs {absent}", INSTALL))
+            return Failed(RunError.told("not_installed", f"the local embedder needs {absent}", INSTALL))
         try:
             vector, cut = await asyncio.to_thread(_encoded, text)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            return Failed(RunError("exception", f"the local embedder can't be used: {error}", INSTALL))
+            return Failed(RunError.told("exception", f"the local embedder can't be used: {error}", INSTALL))
         note = f"only the first {MAX_TOKENS} tokens were compared" if cut else ""
         return Embedding(tuple(vector), MODEL, note)
 

@@ -25,6 +25,7 @@ from agenteval_tui.agents.interface import (
     UsageReported,
 )
 from agenteval_tui.agents.programs.words import storable
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Note, RunError, Usage
 
 TYPES = (
@@ -135,10 +136,15 @@ class EventReader:
 
     def _error(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         self.ended = True
-        message = _text(event, "message") or "the agent gave no reason"
+        said = _text(event, "message")
         wait = event.get("retry_after_s")
         wait_s = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
-        error = RunError(str(event.get("kind") or "agent"), message, storable(str(event.get("mend") or "")))
+        kind, mend = str(event.get("kind") or "agent"), storable(str(event.get("mend") or ""))
+        error = (
+            RunError.told(kind, said, mend)
+            if said
+            else RunError(kind, "the agent gave no reason", mend, ErrorCode.NO_REASON)
+        )
         return [Failed(error, event.get("retry") is True, wait_s)]
 
 

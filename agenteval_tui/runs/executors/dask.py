@@ -26,6 +26,7 @@ from agenteval_tui.runs.executors.wire import read_event, task_data
 from agenteval_tui.runs.plan_agents import AgentPlan
 from agenteval_tui.text.identity import new_id
 from agenteval_tui.text.problems import AgentevalError, InfrastructureError
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import RunError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class DaskExecutor:
         """One attempt on some worker: its events as they come. Ending the iteration ends it there too."""
         gone = await self._gone()
         if gone:
-            yield Failed(RunError("cluster", gone, "start the scheduler, then `agenteval resume --errors`"))
+            yield Failed(RunError.told("cluster", gone, "start the scheduler, then `agenteval resume --errors`"))
             return
         client = self._client
         name = f"agenteval-{new_id()}"
@@ -164,9 +165,9 @@ class DaskExecutor:
                 return [_worker_lost(inbox.worker)]
         if error is not None:
             said = f"a worker could not run this: {type(error).__name__}: {error}"
-            return [Failed(RunError("worker", said, f"install agenteval {__version__} on all workers"))]
+            return [Failed(RunError.told("worker", said, f"install agenteval {__version__} on all workers"))]
         said = f"the connection to the scheduler {self._scheduler} was lost"
-        return [Failed(RunError("cluster", said), retry=True)]
+        return [Failed(RunError("cluster", said, code=ErrorCode.SCHEDULER_LOST), retry=True)]
 
     # The cluster
 
@@ -262,7 +263,7 @@ class DaskExecutor:
 
 def _worker_lost(worker: str) -> Failed:
     who = f"worker {worker}" if worker else "its worker"
-    return Failed(RunError("worker_lost", f"{who} was lost while it ran this"), retry=True)
+    return Failed(RunError("worker_lost", f"{who} was lost while it ran this", code=ErrorCode.WORKER_LOST), retry=True)
 
 
 async def _settled(future: Any) -> None:

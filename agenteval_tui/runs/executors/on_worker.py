@@ -85,13 +85,13 @@ class _Attempt:
             agent, config = self._made(task)
         except AgentevalError as error:
             where = f"on worker {self._worker.address}: "
-            self._gathered.add(Failed(RunError("worker", where + error.what, error.mend)))
+            self._gathered.add(Failed(RunError.told("worker", where + error.what, error.mend)))
             return
         try:
             await self._listen(agent, replace(task.request, config=config))
         except Exception as error:
             said = str(error) or "no message"
-            self._gathered.add(Failed(RunError("exception", f"the agent raised {type(error).__name__}: {said}")))
+            self._gathered.add(Failed(RunError.told("exception", f"the agent raised {type(error).__name__}: {said}")))
         finally:
             with suppress(Exception):
                 await asyncio.wait_for(agent.close(), CLOSE_S)
