@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -21,8 +21,10 @@ from agenteval_tui.exchange.recorded import Recording, Skipped
 if TYPE_CHECKING:
     from agenteval_tui.exchange.json_reader import JsonReader
 
-MOST_FIELDS = 60
+MOST_FIELDS = 30
 """Fields that are named in one note. Where there are more, those of one object are named together: `info.*`."""
+MOST_NAMED = 6
+"""Fields of one object that are named; of more (the headers of a reply, say) only the object is."""
 SHORTENED = 200
 """A text whose first so many characters are in the run was shortened; else it was left out."""
 MOST_SEARCHED = 300_000_000
@@ -49,8 +51,8 @@ class Unread:
     """Counts, over the runs of a file, the fields whose text is in none of them."""
 
     def __init__(self) -> None:
-        self._left_out: Counter[str] = Counter()
-        self._shortened: Counter[str] = Counter()
+        self._left_out = _Fields()
+        self._shortened = _Fields()
 
     def look(self, recording: Recording) -> None:
         """Compare a run with what it was made of (`Recording.source`)."""
@@ -58,6 +60,8 @@ class Unread:
             return
         kept = _Kept(recording)
         missing: set[str] = set()
+        left_out: list[str] = []
+        shortened: list[str] = []
         for field, value in recording.source:
             if kept.has_all(value, field.rpartition(".")[2]):
                 continue  # nearly always: then no field needs a name
@@ -65,22 +69,19 @@ class Unread:
                 if kept.has(text) if kept.may_search else path not in missing or kept.is_text(text):
                     continue
                 missing.add(path)
-                if len(text) > SHORTENED and kept.has(text[:SHORTENED]):
-                    self._shortened[path] += 1
-                else:
-                    self._left_out[path] += 1
+                (shortened if len(text) > SHORTENED and kept.has(text[:SHORTENED]) else left_out).append(path)
+        self._left_out.add(left_out)
+        self._shortened.add(shortened)
 
     def passed_over(self, fields: Mapping[str, int]) -> None:
         """Fields that nobody looked at while the file was read."""
-        self._left_out.update(fields)
+        self._left_out.add_counts(fields)
 
     def notes(self) -> Iterator[str]:
         """A sentence on what was left out, and one on what was shortened."""
-        for found, said in ((self._left_out, "not kept"), (self._shortened, "shortened")):
-            if found:
-                yield f"{said}: " + ", ".join(
-                    f"`{field}`" + (f" ({count:,} times)" if count > 1 else "") for field, count in _named(found)
-                )
+        for found, name in ((self._left_out, "not kept"), (self._shortened, "shortened")):
+            if said := found.said():
+                yield f"{name}: {said}"
 
 
 def said_of(reader: JsonReader, prefix: str = "", place: str = "") -> Iterator[Skipped]:
@@ -251,20 +252,77 @@ def _json_in(text: str) -> Any:
     return found if isinstance(found, dict | list) else None
 
 
-def _named(found: Mapping[str, int]) -> list[tuple[str, int]]:
-    """The fields in order; of an object with the most of them `object.*` while there are too many."""
-    counts = Counter(found)
-    while len(counts) > MOST_FIELDS:
-        parents: Counter[str] = Counter()
-        for one in counts:
-            parents[one.removesuffix(".*").rpartition(".")[0]] += 1
-        parent, several = max(parents.items(), key=lambda item: (item[1], len(item[0])))
-        if several < 2 or not parent:
-            break
-        inner = [one for one in counts if one == parent or one.startswith((f"{parent}.", f"{parent}["))]
-        counts[f"{parent}.*"] = sum(counts.pop(one) for one in inner)
-    shown = sorted(counts.items())
-    if len(shown) > MOST_FIELDS:
-        rest = shown[MOST_FIELDS:]
-        shown = [*shown[:MOST_FIELDS], (f"… and {len(rest):,} more fields", sum(count for _, count in rest))]
-    return shown
+class _Fields:
+    """Fields of runs, counted: how often each was found, and in how many runs those of each object were."""
+
+    def __init__(self) -> None:
+        self._times: Counter[str] = Counter()
+        self._runs: Counter[str] = Counter()
+
+    def add(self, found: Sequence[str]) -> None:
+        """The fields of one run, one each time."""
+        self._times.update(found)
+        self._runs.update({above for path in set(found) for above in _above(path)})
+
+    def add_counts(self, found: Mapping[str, int]) -> None:
+        """Fields of which only is known how often each was there."""
+        self._times.update(found)
+        most: dict[str, int] = {}
+        for path, count in found.items():
+            for above in _above(path):
+                most[above] = max(most.get(above, 0), count)
+        self._runs.update(most)
+
+    def said(self) -> str:
+        """The fields in order, each in backquotes with how often it was there; "" for none.
+
+        Of an object that has many of them the names are counted: `headers.*` (12 names, 40 rows).
+        """
+        groups = {path: [path] for path in self._times}
+        while parents := _crowded(groups):
+            joined: dict[str, list[str]] = {}
+            for one, paths in groups.items():
+                parent = next((above for above in (_plain(one), *_above(_plain(one))) if above in parents), None)
+                joined.setdefault(one if parent is None else f"{parent}.*", []).extend(paths)
+            groups = joined
+        parts = []
+        for shown, paths in sorted(groups.items())[:MOST_FIELDS]:
+            if len(paths) == 1:
+                times = self._times[paths[0]]
+                parts.append(f"`{paths[0]}`" + (f" ({times:,} times)" if times > 1 else ""))
+                continue
+            rows = self._runs[_plain(shown)]
+            parts.append(f"`{shown}` ({len(paths):,} names, {rows:,} {'row' if rows == 1 else 'rows'})")
+        if rest := sorted(groups.items())[MOST_FIELDS:]:
+            parts.append(f"and {sum(len(paths) for _, paths in rest):,} more fields")
+        return ", ".join(parts)
+
+
+def _plain(path: str) -> str:
+    return path.removesuffix(".*")
+
+
+def _above(path: str) -> Iterator[str]:
+    """The objects and lists that a field is in, the innermost first."""
+    while path:
+        yield from (path[:at] for at in range(len(path) - 2, 0, -2) if path[at:] == "[]" * ((len(path) - at) // 2))
+        path = path.rpartition(".")[0]
+        if path:
+            yield path
+
+
+def _crowded(groups: Mapping[str, Sequence[str]]) -> set[str]:
+    """The objects whose fields are to be counted instead of named: those with too many, the innermost first; while
+    there are too many in all, the one with the most. None: all may be named."""
+    parents: Counter[str] = Counter()
+    for one in groups:
+        if parent := _plain(one).rpartition(".")[0]:
+            parents[parent] += 1
+    crowded = [parent for parent, several in parents.items() if several > MOST_NAMED]
+    if crowded:
+        depth = max(parent.count(".") for parent in crowded)
+        return {parent for parent in crowded if parent.count(".") == depth}
+    if len(groups) <= MOST_FIELDS or not parents:
+        return set()
+    parent, several = max(parents.items(), key=lambda item: (item[1], item[0].count("."), item[0]))
+    return {parent} if several > 1 else set()

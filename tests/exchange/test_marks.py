@@ -192,7 +192,7 @@ def _named(value: Any, path: tuple[Any, ...], notes: str) -> bool:
         for step in path[:-2]:
             inner = inner[step]
         return f"{inner['key']}" in notes or ("`resourceSpans[].resource`" in notes and "resource" in names)
-    named = {part.strip("`") for part in notes.replace(",", " ").split() if part.startswith("`")}
+    named = {part.strip("`").removesuffix(".*") for part in notes.replace(",", " ").split() if part.startswith("`")}
     dotted = ""
     for step in path:
         dotted += "[]" if isinstance(step, int) else f".{step}" if dotted else step

@@ -74,6 +74,27 @@ def test_prompts_of_promptfoo_are_variations_and_never_repetitions(imported, nam
     assert len({one.test_id for one, _ in runs}) == 1
 
 
+def test_the_headers_of_an_http_provider_are_counted_not_named(imported) -> None:
+    """Each row of an HTTP provider has all of its headers, twice: no list of hundreds of fields."""
+    names = ("date", "server", "via", *(f"x-header-{number}" for number in range(12)))
+
+    def with_headers(number: int) -> dict[str, Any]:
+        headers = {name: f"of {number} {name}" for name in names[: 15 if number % 2 else 14]}
+        http = {"status": 200, "statusText": f"fine {number}", "headers": headers}
+        response = {"output": "x", "raw": f"raw {number}", "metadata": {"http": http}}
+        return row(0, "P", testIdx=number, response=response, metadata={"http": http})
+
+    rows = [with_headers(number) for number in range(40)]
+    report, _ = imported({"results": {"version": 3, "prompts": columns(rows), "results": rows}, "config": {}})
+    (said,) = (note for note in report.notes if note.startswith("not kept: "))
+    assert "response.metadata.http.headers.*` (15 names, 40 rows)" in said
+    assert "`results[].metadata.http.headers.*` (15 names, 40 rows)" in said
+    assert "response.metadata.http.statusText` (40 times)" in said
+    assert "response.raw` (40 times)" in said
+    assert "x-header" not in said
+    assert len(said) < 500
+
+
 def test_an_error_of_several_lines_is_kept_whole(imported) -> None:
     broke = row(0, "P", success=False, failureReason=2, error="RateLimit: slow\n  at x.js:1", response=None)
     _, ((run, transcript),) = imported("\n".join(map(json.dumps, [broke])), "r.jsonl")
