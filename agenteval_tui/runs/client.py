@@ -134,7 +134,10 @@ class Attachment:
 
 
 def live_executions() -> list[Live]:
-    """The executions of this user whose processes live, oldest first. What dead ones left behind is removed."""
+    """The executions of this user whose processes live, in the order in which they began, whatever clocks said then.
+
+    What dead ones left behind is removed.
+    """
     folder = runtime_dir() / "live"
     found = []
     for card in folder.glob("*.json"):
@@ -145,7 +148,7 @@ def live_executions() -> list[Live]:
             for left in (card, card.with_suffix(".sock")):
                 with contextlib.suppress(OSError):
                     left.unlink()
-    return sorted(found, key=lambda live: (live.started_ms, live.execution))
+    return sorted(found, key=lambda live: (live.order, live.started_ms, live.execution))
 
 
 def find(reference: str = "") -> Live:

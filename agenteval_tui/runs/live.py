@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,8 @@ class ExecutionRequest:
 class Live:
     """An execution whose process lives: its id, the process, the socket to attach to, title and start.
 
-    `notices`: what whoever started it should know, such as a suite that changed since it was planned.
+    `notices`: what whoever started it should know, such as a suite that changed since it was planned. `order`: those
+    that began later have higher ones, whatever clocks say (0: of an older program).
     """
 
     execution: str
@@ -75,6 +76,7 @@ class Live:
     title: str
     started_ms: int
     notices: tuple[str, ...] = ()
+    order: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
@@ -90,6 +92,7 @@ class Live:
             str(data["title"]),
             int(data["started_ms"]),
             tuple(map(str, data.get("notices", ()))),
+            int(data.get("order", 0)),
         )
 
 
@@ -140,12 +143,31 @@ def shown(live: Live) -> Iterator[None]:
     descriptor = os.open(new, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.write(descriptor, json.dumps(live.to_json()).encode())
-        new.rename(card)  # it comes into being whole and locked
+        with _one_at_a_time(card.parent):
+            numbered = replace(live, order=_next_order(card.parent))
+            os.write(descriptor, json.dumps(numbered.to_json()).encode())
+            new.rename(card)  # it comes into being whole and locked
         yield
     finally:
         card.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """While this lasts, no other process shows an execution in this folder."""
+    descriptor = os.open(folder / "order.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _next_order(folder: Path) -> int:
+    """A number above those of all executions that are shown. No clock has a part in it: clocks are set back."""
+    cards = (read_card(card) for card in folder.glob("*.json"))
+    return 1 + max((live.order for live, alive in cards if live is not None and alive), default=0)
 
 
 def read_card(card: Path) -> tuple[Live | None, bool]:
