@@ -16,6 +16,7 @@ from agenteval_tui.own_files import make_private
 BUSY_SECONDS = NOTICE_S  # how long a connection waits for another process; who tries again says so first
 OPENING_TRIES = 5  # so often it is tried by somebody who opens the file
 READING_TRIES = 10  # and by a reader
+WRITING_TRIES = 15  # and by somebody who writes: half a minute
 
 # SQLite's WAL needs memory shared by all processes that use the file: not to be had over a network.
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "smb2", "afs", "9p", "ceph", "glusterfs", "lustre", "ncpfs"}

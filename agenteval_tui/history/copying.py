@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
 from agenteval_tui.history.blobs import clean, json_text
-from agenteval_tui.history.connect import connect_reader
+from agenteval_tui.history.connect import READING_TRIES, connect_reader
 from agenteval_tui.history.errors import HistoryError, explain
+from agenteval_tui.history.waiting import patiently
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.suites.projects import project_of_keys
 
@@ -42,7 +43,7 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
     try:
         try:
             os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-            _write_copy(path, draft)
+            patiently(path, lambda: _write_copy(path, draft), READING_TRIES)
             with draft.open("rb") as file:
                 os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size

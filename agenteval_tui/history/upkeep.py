@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agenteval_tui.history import schema, shape
 from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
-from agenteval_tui.history.connect import connect_reader, connect_writer, on_network
-from agenteval_tui.history.errors import HistoryError, explain, is_damage
+from agenteval_tui.history.connect import READING_TRIES, WRITING_TRIES, connect_reader, connect_writer, on_network
+from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage
 from agenteval_tui.history.opening import mark_damaged
 from agenteval_tui.history.outcomes import TOTAL_OF
 from agenteval_tui.history.recounting import (
@@ -26,6 +26,7 @@ from agenteval_tui.history.recounting import (
     reindex,
 )
 from agenteval_tui.history.removal import orphan_rows, running_executions
+from agenteval_tui.history.waiting import patiently
 from agenteval_tui.history.writer import Totals
 from agenteval_tui.text.identity import now_ms
 
@@ -80,21 +81,25 @@ class Vacuumed:
 def space(path: Path) -> Space:
     """Which tables the pages of the file belong to. Walks the whole file. Raises HistoryError."""
     try:
-        with closing(connect_reader(path)) as connection:
-            size, free = (
-                int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "freelist_count")
-            )
-            table_of = dict(connection.execute("SELECT name, tbl_name FROM sqlite_master").fetchall())
-            sizes: dict[str, int] = {}
-            try:
-                found = connection.execute("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE").fetchall()
-            except sqlite3.OperationalError:  # a SQLite that was built without it
-                found = []
-            for name, number in found:
-                sizes[table_of.get(name, name)] = sizes.get(table_of.get(name, name), 0) + int(number)
-            total = int(connection.execute("PRAGMA page_count").fetchone()[0]) * size
+        return patiently(path, lambda: _space(path), READING_TRIES)
     except sqlite3.Error as error:
         raise explain(error, path, doing="read") from error
+
+
+def _space(path: Path) -> Space:
+    with closing(connect_reader(path)) as connection:
+        size, free = (
+            int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "freelist_count")
+        )
+        table_of = dict(connection.execute("SELECT name, tbl_name FROM sqlite_master").fetchall())
+        sizes: dict[str, int] = {}
+        try:
+            found = connection.execute("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE").fetchall()
+        except sqlite3.OperationalError:  # a SQLite that was built without it
+            found = []
+        for name, number in found:
+            sizes[table_of.get(name, name)] = sizes.get(table_of.get(name, name), 0) + int(number)
+        total = int(connection.execute("PRAGMA page_count").fetchone()[0]) * size
     parts = {}
     for said, tables in _PARTS:
         parts[said] = sum(
@@ -110,8 +115,15 @@ def check(path: Path, *, deep: bool = False) -> Checked:
     """Read the whole file: every page, the search index, the totals, what rows name. `deep`: unpack every transcript.
 
     The file is not changed; where damage is found the next opening saves what it can. Raises HistoryError when it
-    can't be opened at all.
+    can't be opened at all, or is locked.
     """
+    try:
+        return patiently(path, lambda: _checked(path, deep), READING_TRIES)
+    except sqlite3.DatabaseError as error:
+        raise explain(error, path, doing="read") from error
+
+
+def _checked(path: Path, deep: bool) -> Checked:
     damage: list[str] = []
     wrong: list[str] = []
     lost = evidence = 0
@@ -149,7 +161,7 @@ def check(path: Path, *, deep: bool = False) -> Checked:
             damage += _broken_index(path)
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
-            raise explain(error, path, doing="read") from error
+            raise
         damage.append(str(error))
     if damage:
         mark_damaged(path)
@@ -178,16 +190,20 @@ def vacuum(store: Store) -> Vacuumed:
     _refuse_without_room(path, store.read(_pages))
     store.flush()
     try:
-        with closing(connect_writer(path, busy_s=30.0)) as connection:
-            before = _pages(connection)  # the file itself may lag behind its log
-            connection.execute("INSERT INTO search (search) VALUES ('optimize')")
-            connection.execute("VACUUM")
-            connection.execute("PRAGMA optimize")
-            if not on_network(path):
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return Vacuumed(before, _pages(connection))
+        return patiently(path, lambda: _vacuumed(path), WRITING_TRIES)
     except sqlite3.Error as error:
         raise explain(error, path, doing="written") from error
+
+
+def _vacuumed(path: Path) -> Vacuumed:
+    with closing(connect_writer(path)) as connection:
+        before = _pages(connection)  # the file itself may lag behind its log
+        connection.execute("INSERT INTO search (search) VALUES ('optimize')")
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA optimize")
+        if not on_network(path):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return Vacuumed(before, _pages(connection))
 
 
 def _pages(connection: sqlite3.Connection) -> int:
@@ -319,10 +335,16 @@ def _unreadable(connection: Connection) -> list[str]:
 
 def _broken_index(path: Path) -> list[str]:
     """What FTS5 says of its own tables. It asks by writing, so a file that can't be written is not asked."""
-    try:
-        with closing(connect_writer(path, busy_s=30.0)) as connection:
+
+    def ask() -> None:
+        with closing(connect_writer(path)) as connection:
             connection.execute("INSERT INTO search (search) VALUES ('integrity-check')")
+
+    try:
+        patiently(path, ask, WRITING_TRIES)
     except sqlite3.DatabaseError as error:
+        if is_busy(error):
+            raise  # nobody knows: "whole" would be untrue
         return [f"the search index is broken: {error}"] if is_damage(error) else []
     return []
 

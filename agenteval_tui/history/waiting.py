@@ -5,12 +5,17 @@ SQLite waits in silence. So each connection waits `NOTICE_S` at a time, and whoe
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
+from agenteval_tui.history.errors import is_busy
+
+_T = TypeVar("_T")
 NOTICE_S = 2.0
 """So long nobody is told: most locks are held for milliseconds."""
 _ONE_WAIT_S = 30.0  # what is told again within this time is the same wait
@@ -31,6 +36,19 @@ def waiting_for(path: Path) -> None:
         )  # who shows something now: the app, and not the command line behind it
     for listener in listeners:
         listener(f"waiting for the history file, which another program keeps locked: {path}")
+
+
+def patiently(path: Path, do: Callable[[], _T], tries: int) -> _T:
+    """What `do` gives. Where another program keeps the file locked that is said, and it is done again, `tries` times in
+    all. Raises what `do` raised last."""
+    for left in range(tries - 1, -1, -1):
+        try:
+            return do()
+        except sqlite3.Error as error:
+            if not left or not is_busy(error):
+                raise
+            waiting_for(path)
+    raise ValueError("it is to be tried at least once")
 
 
 @contextmanager

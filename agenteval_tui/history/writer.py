@@ -18,12 +18,13 @@ from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
 from typing import Any, Protocol
 
+from agenteval_tui.history.connect import WRITING_TRIES
 from agenteval_tui.history.errors import HistoryError, explain, is_busy, is_damage, result_code
 from agenteval_tui.history.waiting import waiting_for
 from agenteval_tui.text.problems import AgentevalError
 
 _BATCH = 512  # operations in one transaction
-_TRIES = 15  # of a batch, when another process holds the lock longer than a connection waits (2 s): half a minute
+_TRIES = WRITING_TRIES  # of a batch, when another process holds the lock longer than a connection waits (2 s)
 _PATIENT_TRIES = 300  # where something was paid for that would be lost: ten minutes, unless the program wants to end
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from agenteval_tui.history import connect, store, waiting, writer
+from agenteval_tui.history import connect, copying, health, store, upkeep, waiting, writer
+from agenteval_tui.history.copying import copy_history
 from agenteval_tui.history.errors import LockedError
+from agenteval_tui.history.health import check_health
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.upkeep import check, space, vacuum
 from agenteval_tui.history.waiting import told
 
 
@@ -65,6 +68,97 @@ def test_every_verb_says_that_it_waits(
     from agenteval_tui.cli.main import main
 
     monkeypatch.setattr(store, "READING_TRIES", 2)
+    assert main(["--db", str(locked), *verb], launch_app=lambda start: 0) == 3
+    shown = capsys.readouterr()
+    assert shown.err.count("waiting for the history file") == 1
+    assert "another program keeps the history file locked" in shown.err
+    assert "Traceback" not in shown.err
+
+
+@pytest.fixture
+def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A history in the journal mode of network file systems: there a writer keeps readers out, too."""
+    path = tmp_path / "plain.db"
+    Store.open(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+    return path
+
+
+UPKEEP: dict[str, Callable[[Path], object]] = {
+    "check": check,
+    "deep check": lambda path: check(path, deep=True),
+    "health": check_health,
+    "space": space,
+    "copy": lambda path: copy_history(path, path.with_name("copy.db")),
+}
+
+
+@pytest.mark.parametrize("name", UPKEEP)
+def test_upkeep_says_that_it_waits_and_goes_on(plain: Path, name: str) -> None:
+    said: list[str] = []
+    with closing(sqlite3.connect(plain, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+
+        def listen(sentence: str) -> None:
+            said.append(sentence)
+            other.execute("ROLLBACK")
+
+        with told(listen):
+            UPKEEP[name](plain)
+    assert said == [f"waiting for the history file, which another program keeps locked: {plain}"]
+
+
+@pytest.mark.parametrize("name", ["check", "vacuum"])
+def test_who_writes_for_upkeep_says_that_it_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """In the usual journal mode reading goes on, and only the writing part has to wait."""
+    path, said = tmp_path / "h.db", list[str]()
+    with (
+        Store.open(path) as opened,
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
+    ):
+        monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+        other.execute("BEGIN IMMEDIATE")
+
+        def listen(sentence: str) -> None:
+            said.append(sentence)
+            other.execute("ROLLBACK")
+
+        with told(listen):
+            vacuum(opened) if name == "vacuum" else check(path)
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("name", ["check", "vacuum"])
+def test_what_stays_locked_is_no_whole_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A check that could not ask the search index does not say that all is well."""
+    path = tmp_path / "h.db"
+    with Store.open(path) as opened, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        monkeypatch.setattr(connect, "BUSY_SECONDS", 0.01)
+        monkeypatch.setattr(upkeep, "WRITING_TRIES", 2)
+        monkeypatch.setattr(upkeep, "READING_TRIES", 1)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LockedError):
+            vacuum(opened) if name == "vacuum" else check(path)
+        other.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["db", "prune", "--older-than", "0h", "--yes"], ["db", "vacuum"], ["db", "check"], ["db", "check", "--mend"],
+        ["db"], ["db", "export", "copy.db"], ["db", "move", "nowhere", "."],
+    ],
+)  # fmt: skip
+def test_every_db_verb_says_that_it_waits(
+    locked: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verb: list[str]
+) -> None:
+    from agenteval_tui.cli.main import main
+
+    for module in (store, upkeep, copying, health):
+        monkeypatch.setattr(module, "READING_TRIES", 2)
+    monkeypatch.chdir(locked.parent)
     assert main(["--db", str(locked), *verb], launch_app=lambda start: 0) == 3
     shown = capsys.readouterr()
     assert shown.err.count("waiting for the history file") == 1
