@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agenteval_tui.analysis.trend_breaks import Break, agent_breaks_of, breaks_of
 from agenteval_tui.analysis.trends import Wanted, pick
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import trends as rows
-from agenteval_tui.history.trends import CauseCount, ScoreCount, TestName
+from agenteval_tui.history.trends import CauseCount, ScoreCounts, TestName
 from agenteval_tui.text.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -18,21 +18,67 @@ if TYPE_CHECKING:
     from agenteval_tui.history.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """The results of a criterion (a name in a test): how many passed and did not, and its scores in tenths."""
+class Scores(NamedTuple):
+    """The results of a criterion (a name in a test): how many passed and did not, and its scores in tenths.
 
-    suite_key: str
-    suite: str
-    test_id: str
+    What is shown of it is taken from the counts when it is shown: there are thousands of criteria.
+    """
+
+    test: TestName
     criterion: str
-    n: int
-    passed: int
-    failed: int
-    errors: int
-    review: int
-    mean: float | None
-    tenths: tuple[int, ...]
+    counts: list[Any]
+    """As `history.trends.ScoreCounts` has them."""
+
+    @property
+    def suite_key(self) -> str:
+        """Its suite's key."""
+        return self.test.suite_key
+
+    @property
+    def suite(self) -> str:
+        """Its suite's name."""
+        return self.test.suite
+
+    @property
+    def test_id(self) -> str:
+        """Its test."""
+        return self.test.test_id
+
+    @property
+    def n(self) -> int:
+        """How many passed or failed."""
+        return self.passed + self.failed
+
+    @property
+    def passed(self) -> int:
+        """How many passed."""
+        return int(self.counts[0])
+
+    @property
+    def failed(self) -> int:
+        """How many failed."""
+        return int(self.counts[1])
+
+    @property
+    def errors(self) -> int:
+        """How many could not be made."""
+        return int(self.counts[2])
+
+    @property
+    def review(self) -> int:
+        """How many wait for a person."""
+        return int(self.counts[3])
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the scores, from 0 to 1; None without any."""
+        scored = sum(self.tenths)
+        return self.counts[14] / scored if scored else None
+
+    @property
+    def tenths(self) -> tuple[int, ...]:
+        """How many scores round down to 0.0, 0.1 and so on to 0.9, where 1.0 stands, too."""
+        return tuple(self.counts[4:14])
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,52 +118,31 @@ def _extras(connection: Connection, wanted: Wanted) -> Extras:
         *breaks_of(rows.versions_used(connection, picked), tests),
         *agent_breaks_of(rows.agents_used(connection, picked), tests),
     )
-    made = made_extras(connection, rows.scores(connection, picked), rows.causes(connection, picked), since_ms, cut)
-    return replace(made, breaks=tuple(sorted(breaks, key=lambda one: one.at_ms)))
+    scores, failing = rows.scores(connection, picked), rows.causes(connection, picked)
+    in_time = tuple(sorted(breaks, key=lambda one: one.at_ms))
+    return Extras(_scores(scores, tests), tuple(map(_failing, failing)), since_ms, cut, in_time)
 
 
 def made_extras(
-    connection: Connection, scores: Iterable[ScoreCount], causes: Iterable[CauseCount], since_ms: int, cut: bool
+    connection: Connection, scores: ScoreCounts, causes: Iterable[CauseCount], since_ms: int, cut: bool
 ) -> Extras:
     """The same of what was counted already; without breaks."""
     tests = {one.row: one for one in rows.tests_known(connection)}
     return Extras(_scores(scores, tests), tuple(map(_failing, causes)), since_ms, cut)
 
 
-def _scores(counts: Iterable[ScoreCount], tests: Mapping[int, TestName]) -> tuple[Scores, ...]:
-    # By test there are thousands of criteria: each count is looked at once.
-    ends: dict[tuple[int, str], dict[str, int]] = {}
-    tenths: dict[tuple[int, str], list[int]] = {}
-    sums: dict[tuple[int, str], float] = {}
-    for one in counts:
-        which = (one.test, one.criterion)
-        known = ends.get(which)
-        if known is None:
-            known = ends[which] = dict.fromkeys(_ENDS, 0)
-            tenths[which], sums[which] = [0] * 10, 0.0
-        if one.outcome in known:
-            known[one.outcome] += one.count
-        if one.tenth >= 0:
-            tenths[which][one.tenth] += one.count
-            sums[which] += one.sum
-    made = []
-    for which, known in ends.items():
-        test, listed = tests[which[0]], tenths[which]
-        passed, failed, errors, review = known.values()
-        scored = sum(listed)
-        made.append(
-            Scores(
-                *(test.suite_key, test.suite, test.test_id, which[1]),
-                *(passed + failed, passed, failed, errors, review),
-                sums[which] / scored if scored else None,
-                tuple(listed),
-            )
-        )
-    return tuple(sorted(made, key=_worst_first))
-
-
-def _worst_first(one: Scores) -> tuple[float, int, str, str, str]:
-    return (one.passed / one.n if one.n else 2.0), -one.n, one.suite_key, one.test_id, one.criterion
+def _scores(counted: ScoreCounts, tests: Mapping[int, TestName]) -> tuple[Scores, ...]:
+    by_name = sorted(tests.values(), key=lambda one: (one.suite_key, one.test_id))
+    ranks = {one.row: rank for rank, one in enumerate(by_name)}
+    ordered = []
+    for (test, criterion), counts in counted.items():
+        passed = counts[0]
+        n = passed + counts[1]
+        # The worst first. A test has one criterion of a name: what stands behind it is never compared.
+        one = Scores(tests[test], criterion, counts)
+        ordered.append((passed / n if n else 2.0, -n, ranks[test], criterion, one))
+    ordered.sort()
+    return tuple([one[-1] for one in ordered])
 
 
 def criterion_labels(scores: Sequence[Scores]) -> list[str]:
@@ -135,9 +160,6 @@ def criterion_labels(scores: Sequence[Scores]) -> list[str]:
             label += f" ({one.suite if len(names[one.test_id, one.suite]) == 1 else one.suite_key})"
         made.append(label)
     return made
-
-
-_ENDS = ("passed", "failed", "error", "needs_review")
 
 
 def _failing(one: CauseCount) -> Failing:

@@ -17,7 +17,7 @@ from agenteval_tui.analysis.trends import Trend, Wanted, pick, trend
 from agenteval_tui.grading.causes import signatures
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history import trends as rows
-from agenteval_tui.history.trends import CauseCount, Measure, ScoreCount
+from agenteval_tui.history.trends import CauseCount, Measure, ScoreCounts
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -38,7 +38,7 @@ class Regrading:
     without asking a judge or a person. `cut`: older runs of the window were not graded."""
 
     statuses: dict[int, str]
-    scores: tuple[ScoreCount, ...]
+    scores: ScoreCounts
     causes: tuple[CauseCount, ...]
     changed: int
     left_out: int
@@ -121,7 +121,7 @@ class _Counts:
 
     def __init__(self, tests: dict[tuple[str, str], int]) -> None:
         self._tests = tests
-        self._scores: dict[tuple[int, str, int, str], list[float]] = {}
+        self.scores: ScoreCounts = {}
         self._runs: Counter[tuple[str, str]] = Counter()
         self._of: dict[tuple[str, str], set[int]] = {}
         self._last: dict[tuple[str, str], tuple[int, str]] = {}
@@ -134,9 +134,8 @@ class _Counts:
             if result.outcome is Outcome.SKIPPED:
                 continue
             tenth = -1 if result.score is None else min(math.floor(result.score * 10 + 1e-9), 9)
-            self._scores.setdefault((test, result.criterion, tenth, str(result.outcome)), []).append(
-                result.score or 0.0
-            )
+            criterion = (test, result.criterion)
+            rows.count_score(self.scores, criterion, tenth, str(result.outcome), 1, result.score or 0.0)
         if verdict.outcome not in (Outcome.FAILED, Outcome.ERROR):
             return
         keys = {("", transcript.error.kind)} if transcript.error is not None else set[tuple[str, str]]()
@@ -146,10 +145,6 @@ class _Counts:
             self._runs[key] += 1
             self._of.setdefault(key, set()).add(test)
             self._last[key] = max(self._last.get(key, (0, "")), (row.rowid, row.id))
-
-    @property
-    def scores(self) -> tuple[ScoreCount, ...]:
-        return tuple(ScoreCount(*key, len(scores), math.fsum(scores)) for key, scores in self._scores.items())
 
     @property
     def causes(self) -> tuple[CauseCount, ...]:

@@ -65,6 +65,32 @@ _RUN = f"CASE WHEN r.variation = '' THEN {_PACKED} ELSE ({_PACKED}) || ' ' || r.
 
 
 _ENDS = {"passed": 0, "failed": 1, "error": 2, "needs_review": 3}
+# A result in two digits: how it ended, and its score, which nearly always is 1.0, 0.0 or none.
+_SKIPPED = "90"
+_PLACES: dict[str, tuple[int, ...]] = {
+    _SKIPPED: (),
+    **{
+        str(10 + end + 4 * score): (end, *places)
+        for end in _ENDS.values()
+        for score, places in enumerate(((13, 14), (4,), ()))
+    },
+}
+"""By the two digits: where it is counted in a list of `ScoreCounts`."""
+
+
+def _packed_result(width: int) -> str:
+    """A result as one text, of which the same ones can be counted: two digits as above, its test in so many digits, its
+    name. NULL where it has another score: a text would round that."""
+
+    def by_score(end: int) -> str:
+        some, no, none = ((10 + end + 4 * score) * 10**width for score in range(3))
+        return (
+            f"CASE c.score WHEN 1.0 THEN {some} WHEN 0.0 THEN {no} ELSE CASE WHEN c.score IS NULL THEN {none} END END"
+        )
+
+    ends = " ".join(f"WHEN '{outcome}' THEN {by_score(end)}" for outcome, end in _ENDS.items())
+    ends += f" WHEN 'skipped' THEN {int(_SKIPPED) * 10**width}"
+    return f"(CASE c.outcome {ends} END + r.test) || c.name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +165,14 @@ class ExecutionTime:
     last_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreCount:
-    """So many results of a criterion with this outcome, whose scores round down to this tenth (-1: no score).
+ScoreCounts = dict[tuple[int, str], list[Any]]
+"""The results of criteria. A criterion is its test (a row number, as in `TestName`) and its name.
 
-    A criterion is its test (a row number, as in `TestName`) and its name.
-    """
-
-    test: int
-    criterion: str
-    tenth: int
-    outcome: str
-    count: int
-    sum: float
+Of each: how many passed, failed, ended in an error and wait for a person; how many have a score that rounds down to
+0.0, 0.1 and so on to 0.9 (1.0 stands there, too); and the sum of the scores. That is one list, taken apart only where
+it is shown: there are thousands of criteria.
+"""
+_NO_SCORES: list[Any] = [0] * 14 + [0.0]
 
 
 class VersionUse(NamedTuple):
@@ -457,22 +478,52 @@ def _times_of_newest(
     return (times[most], times[0]) if len(times) > most else (None, 0)
 
 
-def scores(connection: sqlite3.Connection, picked: Picked) -> list[ScoreCount]:
-    """How often each criterion gave which score, in tenths (1.0 stands in the tenth from 0.9)."""
-    found = []
+def scores(connection: sqlite3.Connection, picked: Picked) -> ScoreCounts:
+    """How the results of each criterion ended, and their scores."""
+    width = len(str(connection.execute("SELECT max(id) FROM tests").fetchone()[0] or 0))
+    packed, until = _packed_result(width), width + 2
+    found: ScoreCounts = {}
     for source, _, values in _arms(connection, picked):
-        # By score first: most criteria have few, and tenths of these few are counted sooner than one of every result.
-        rows = connection.execute(
-            "SELECT test, name, coalesce(min(CAST(score * 10 + 1e-9 AS INTEGER), 9), -1) AS tenth, outcome, sum(n),"
-            " total(scores) FROM ("
-            "  SELECT r.test AS test, c.name AS name, c.score AS score, c.outcome AS outcome, count(*) AS n,"
-            f"  total(c.score) AS scores FROM {_with_results(source)} AND c.outcome != 'skipped'"
-            "  GROUP BY r.test, c.name, c.score, c.outcome)"
-            " GROUP BY test, name, tenth, outcome",
-            values,
-        )
-        found += [ScoreCount(*row) for row in rows.fetchall()]
+        results = _with_results(source)
+        texts = connection.execute(f"SELECT json_group_array({packed}) FROM {results}", values).fetchone()[0]
+        counted = Counter(json.loads(texts))
+        others = counted.pop(None, 0)
+        for text, n in counted.items():
+            places = _PLACES[text[:2]]
+            if places:
+                criterion = (int(text[2:until]), text[until:])
+                counts = found.get(criterion)
+                if counts is None:
+                    counts = found[criterion] = _NO_SCORES.copy()
+                for place in places:
+                    counts[place] += n
+        if others:
+            # By score first: most criteria have few, and tenths of these few are counted sooner than one of every
+            # result.
+            rows = connection.execute(
+                "SELECT test, name, coalesce(min(CAST(score * 10 + 1e-9 AS INTEGER), 9), -1) AS tenth, outcome, sum(n),"
+                " total(scores) FROM ("
+                "  SELECT r.test AS test, c.name AS name, c.score AS score, c.outcome AS outcome, count(*) AS n,"
+                f"  total(c.score) AS scores FROM {results} AND ({packed}) IS NULL"
+                "  GROUP BY r.test, c.name, c.score, c.outcome)"
+                " GROUP BY test, name, tenth, outcome",
+                values,
+            )
+            for test, name, *result in rows.fetchall():
+                count_score(found, (test, name), *result)
     return found
+
+
+def count_score(
+    counted: ScoreCounts, criterion: tuple[int, str], tenth: int, outcome: str, n: int, scored: float
+) -> None:
+    """Add `n` results with scores that round down to that tenth (-1: no score) and sum up to `scored`."""
+    counts = counted.setdefault(criterion, _NO_SCORES.copy())
+    if outcome in _ENDS:
+        counts[_ENDS[outcome]] += n
+    if tenth >= 0:
+        counts[4 + tenth] += n
+        counts[14] += scored
 
 
 def versions_used(connection: sqlite3.Connection, picked: Picked) -> list[VersionUse]:
@@ -541,7 +592,7 @@ def causes(connection: sqlite3.Connection, picked: Picked) -> list[CauseCount]:
             "SELECT c.cause, '' AS kind, CASE WHEN c.cause IS NULL THEN c.name ELSE '' END AS name, r.test,"
             f" count(DISTINCT r.id), max(r.id) FROM {_with_results(source)} AND r.status IN ('failed', 'error')"
             " AND r.error_kind = '' AND c.outcome IN ('failed', 'error') AND c.cause IS NOT ''"
-            " GROUP BY c.cause, name, r.test",
+            " GROUP BY r.test, c.cause, name",  # numbers are compared sooner than texts
             values,
         ).fetchall()
         rows += connection.execute(

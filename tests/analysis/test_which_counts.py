@@ -124,7 +124,7 @@ def test_two_suites_of_one_name_are_two_groups() -> None:
 
 def test_criteria_of_two_suites_of_one_name_say_where_they_are() -> None:
     def scores(key: str, suite: str, test: str = "t") -> Scores:
-        return Scores(key, suite, test, "c", 1, 1, 0, 0, 0, None, ())
+        return Scores(TestName(1, key, suite, test, "T"), "c", [0] * 15)
 
     assert criterion_labels([scores("/a", "Same")]) == ["t / c"]
     assert criterion_labels([scores("/a", "Same"), scores("/b", "Other")]) == ["t / c (Same)", "t / c (Other)"]

@@ -65,7 +65,7 @@ def figures(store: Store) -> tuple[int, int, int, int]:
     counts = store.counts()
     assert summary.total == counts.runs
     picked = rows.Picked(NOW - 10_000, NOW + 10_000)
-    assert sum(one.count for one in store.read(lambda c: rows.scores(c, picked))) == overall.n
+    assert sum(sum(one[:4]) for one in store.read(lambda c: rows.scores(c, picked)).values()) == overall.n
     assert len(filter_scope(store, RunFilter()).runs) == counts.runs
     return overall.n, overall.passed, entry.n, counts.runs
 
