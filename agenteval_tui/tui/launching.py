@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.tui.running import Running
 from agenteval_tui.tui.screens.frame import FrameScreen
+from agenteval_tui.tui.workers import is_busy
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.client import Live
@@ -51,7 +52,7 @@ class Launching(Running):
                 else:
                     self.push_screen(ResumeScreen(options), resume)
 
-            screen.ask(lambda: self.session.limits_of(execution), then, group="start")
+            screen.ask(lambda: self.session.limits_of(execution), then, group="limits")
             return
         self._launch(
             "Resuming this",
@@ -66,6 +67,9 @@ class Launching(Running):
 
         screen = self.screen
         if not isinstance(screen, FrameScreen):
+            return
+        if is_busy(screen, "start"):
+            self.say("A run is being started already.")
             return
 
         def refused(error: AgentevalError) -> None:

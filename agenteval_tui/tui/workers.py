@@ -27,3 +27,8 @@ def start_worker(
         return await work()  # of any kind of callable: Textual asks for an `async def`
 
     return node.run_worker(run, group=group, exclusive=exclusive, exit_on_error=False, name=name or group)
+
+
+def is_busy(node: DOMNode, group: str) -> bool:
+    """Is work of this group of the node's going on?"""
+    return any(one.node is node and one.group == group and not one.is_finished for one in node.workers)

@@ -57,6 +57,8 @@ class EditorSaving(EditorTests):
         if not self._taken or (self._pane != "tests" and doc is not None and doc.can_undo):
             super().action_undo()
             return
+        if self.still_writes("change"):
+            return
         said, place, taken = self._taken.pop()
         session = self.agenteval.session
 
@@ -73,6 +75,8 @@ class EditorSaving(EditorTests):
 
     def _save(self, doc: Doc, loaded: LoadedSuite, edit: TestEdit, renamed: str = "") -> None:
         """`renamed`: the id that the test has in the file now, where somebody gave it another one."""
+        if self.still_writes("save"):
+            return
         session = self.agenteval.session
 
         def failed(error: AgentevalError) -> None:

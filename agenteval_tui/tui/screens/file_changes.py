@@ -76,4 +76,5 @@ def change_files(
     def begin() -> None:
         screen.ask(work, lambda _: done(written), group="change", failed=failed)
 
-    begin()
+    if not screen.still_writes("change"):
+        begin()

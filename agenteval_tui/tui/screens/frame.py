@@ -18,7 +18,7 @@ from agenteval_tui.tui.actions import footer
 from agenteval_tui.tui.lines import Cell, Line, fit, spread, width_of
 from agenteval_tui.tui.private_mounting import comes_too_late, is_there, mounted
 from agenteval_tui.tui.widgets.line_block import LineBlock
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import is_busy, start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.app import AgentevalApp
@@ -148,6 +148,13 @@ class FrameScreen(Screen[None]):
                 then(result)
 
         start_worker(self, answer, group=group)
+
+    def still_writes(self, group: str) -> bool:
+        """Is the change before still being written? Then say so: a second one would write beside it."""
+        busy = is_busy(self, group)
+        if busy:
+            self.agenteval.say("The last change is still being written. Try again in a moment.")
+        return busy
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A key that was pressed on the screen before may come here first: nobody has seen what it would be done to."""

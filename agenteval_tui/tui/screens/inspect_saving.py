@@ -91,6 +91,8 @@ class InspectSaving(InspectOpening):
         self._save(bench.loaded, Saving(bench, self._draft_key(), self._criterion_name(), index, text))
 
     def _save(self, loaded: LoadedSuite, saving: Saving) -> None:
+        if self.still_writes("save"):
+            return
         test = saving.bench.run.test_id
         session = self.agenteval.session
 

@@ -19,7 +19,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import is_busy, start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.chat import Conversation
@@ -86,7 +86,7 @@ class MakeTestScreen(Sheet["tuple[str, str] | None"]):
             key = key_of("suites.new_suite", self._app.keymap)
             problems["suite"] = f"there is no suite to write to: {key} on Suites makes one"
         form.complain(problems)
-        if not problems:
+        if not problems and not is_busy(self, "write"):
             start_worker(self, partial(self._write, values), group="write")
 
     async def _write(self, values: dict[str, str]) -> None:

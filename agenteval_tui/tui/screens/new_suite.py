@@ -18,7 +18,7 @@ from agenteval_tui.tui.presenters.paragraphs import error_lines, paragraph
 from agenteval_tui.tui.private_sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
-from agenteval_tui.tui.workers import start_worker
+from agenteval_tui.tui.workers import is_busy, start_worker
 
 if TYPE_CHECKING:
     from agenteval_tui.tui.app import AgentevalApp
@@ -80,7 +80,7 @@ class NewSuiteScreen(Sheet["tuple[str, str] | None"]):
             self.focus_next()
             return
         event.form.complain(missing)
-        if not missing:
+        if not missing and not is_busy(self, "write"):
             start_worker(self, partial(self._write, values), group="write")
 
     async def _write(self, values: dict[str, str]) -> None:

@@ -283,6 +283,8 @@ class ReviewScreen(FrameScreen):
         if not self._done:
             self.agenteval.say("There is nothing before this one.")
             return
+        if self.still_writes("give"):
+            return
         given, store = self._done[-1], self.agenteval.session.store
 
         def back(_status: str) -> None:

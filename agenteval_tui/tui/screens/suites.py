@@ -126,6 +126,8 @@ class SuitesScreen(SuitesRuns):
         if not self._undo:
             self.agenteval.say("Nothing was changed here that could be undone.")
             return
+        if self.still_writes("change"):
+            return
         said, taken = self._undo.pop()
         session = self.agenteval.session
 
