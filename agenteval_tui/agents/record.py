@@ -40,6 +40,7 @@ from agenteval_tui.transcripts.model import (
 )
 
 _PROMPTS = ("system", "developer")
+_NO_USAGE = Usage()
 NOTES_KEPT = 50
 LOG_KEPT = 64 * 1024
 """Characters of what programs wrote to their standard error: the end of it."""
@@ -100,7 +101,7 @@ class Recorder:
         self._last_end = 0.0
         self._first_token: float | None = None
         self._ended: float | None = None
-        self._usage = Usage()
+        self._usage = _NO_USAGE
         self._model = ""
         self._finish = ""
         self._error: RunError | None = None

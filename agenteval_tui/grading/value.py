@@ -44,7 +44,7 @@ class Value:
 
     def in_text(self, start: int, end: int) -> tuple[int, int]:
         """Characters `start`..`end` of `lower`, as characters of `text`."""
-        places = self._lower_map
+        places = None if self.text.isascii() else self._lower_map
         return (start, end) if places is None else (places[start], places[end])
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:

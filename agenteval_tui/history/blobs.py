@@ -16,6 +16,7 @@ from typing import Any
 
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.text.identity import criterion_names
+from agenteval_tui.text.quick_json import encoder
 from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 _LAYOUT = 1
@@ -46,7 +47,7 @@ _WORDS = (
 )
 
 # ASCII only: lone surrogates, which servers do send, survive as escapes.
-_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+_encode = encoder(ensure_ascii=True)
 
 
 def clean(text: str) -> str:

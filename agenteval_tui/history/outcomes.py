@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from agenteval_tui.grading.causes import signatures
@@ -35,6 +36,7 @@ TOTAL_OF = {
     "cancelled": "cancelled",
     "needs_review": "needs_review",
 }
+_unique = lru_cache(maxsize=256)(criterion_names)  # the runs of an execution have few sets of criteria
 _SPENT = ("input_tokens", "output_tokens", "cost")
 
 
@@ -87,7 +89,7 @@ class End:
         if ended.status not in TOTAL_OF:
             raise HistoryError(f"a run can't end as {ended.status!r}")
         given = tuple([one.criterion for one in ended.results])
-        names = criterion_names(given)
+        names = _unique(given)
         if names != given:  # of another tool, as a rule: ours have names of their own since they were planned
             results = tuple([replace(one, criterion=name) for one, name in zip(ended.results, names, strict=True)])
             ended = self.ended = replace(ended, results=results)
@@ -97,7 +99,9 @@ class End:
         self.document = search_document(transcript, "")
         error = transcript.error
         ending = ending_of(transcript)
-        self.why = with_ending(ended.why, transcript) if ended.status in ("passed", "failed") else ended.why
+        self.why = ended.why
+        if ending is not None and ended.status in ("passed", "failed"):
+            self.why = with_ending(ended.why, transcript)
         self.causes = signatures(
             ended.status,
             ended.results,

@@ -37,6 +37,7 @@ from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
 MAX_ATTEMPTS = 3
 MAX_BACK_OFF_S = 30.0
+_NO_USAGE = Usage()
 BREATH = 100
 """After so many events of an agent that never waits, others get a turn."""
 
@@ -98,8 +99,8 @@ class Flight:
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         """Runs out when the agent does not end although it was stopped."""
-        self.usage = Usage()
-        self.spent = Usage()
+        self.usage = _NO_USAGE
+        self.spent = _NO_USAGE
         """What all attempts used together; `usage` is that of the current one."""
         self.failed_attempts: list[FailedAttempt] = []
         self.asked_at = 0.0
@@ -260,7 +261,7 @@ class Flight:
         self._recorder = recorder = Recorder(request.messages, tool_calls=request.tool_calls)
         self._stream.begin()
         self._priced = Priced(self._price) if self._price is not None else None
-        self.usage = Usage()
+        self.usage = _NO_USAGE
         self.asked_at = time.monotonic()
         self._attempt_ms = now_ms()
         failed = await self._turn(request, recorder)
@@ -350,5 +351,5 @@ class Flight:
     def _count(self, usage: Usage) -> None:
         self.usage = add_usage(self.usage, usage)
         self.spent = add_usage(self.spent, usage)
-        if self.usage != Usage():
+        if self.usage != _NO_USAGE:
             self._stream.usage(self.usage)

@@ -93,7 +93,9 @@ class Refusals:
         agent = flight.plan.agent.hash
         self._served[agent] = self._served.get(agent, 0) + 1
         self._last_served[agent] = time.monotonic()
-        throttle = self._throttles.setdefault(agent, Throttle())
+        throttle = self._throttles.get(agent)
+        if throttle is None:
+            throttle = self._throttles[agent] = Throttle()
         raised = throttle.accepted(flight.asked_at, self._wanted(agent, concurrency))
         if not raised:
             return False

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import threading
 import time
 from collections.abc import Iterable
 from typing import Any
 
+from agenteval_tui.text.quick_json import encoder
+
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(one + other for one in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
 _SHIFTS = tuple(range(120, -1, -10))
-# Made once: `json.dumps` with options makes one a call.
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+_canonical = encoder(ensure_ascii=False, sort_keys=True)
 _lock = threading.Lock()
 _last = 0
 

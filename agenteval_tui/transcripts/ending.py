@@ -5,6 +5,7 @@ Servers have many words for the same thing; `finish_reason` keeps theirs.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal
 
 from agenteval_tui.text.quick_dataclass import dataclass
@@ -57,6 +58,7 @@ class Ending:
         return f"{SAID[self.code]} (finish reason: {self.finish_reason})"
 
 
+@lru_cache(maxsize=256)
 def ending_code(finish_reason: str) -> EndingCode | None:
     """The class of a server's word, in any spelling: `MAX_TOKENS`, `max-tokens`, `FinishReason.MAX_TOKENS`.
 

@@ -192,10 +192,13 @@ def _look(
     at = _find(side, needle, ignore_case, value)
     if at is not None:
         text, (start, end) = value.text, at
-        found = text[start:end]
-        spans, code = value.spans(start, end), Code.EQUAL if side == "equals" else Code.PRESENT
-        fields = {"side": side, **({"line": _line(text, start)} if side == "contains" else {})}
-        return Evidence(name, True, "", needle, _kept(found), spans, (), group, code, fields)
+        fields: dict[str, Any] = {"side": side}
+        if side == "contains":
+            fields["line"] = _line(text, start)
+        code = Code.EQUAL if side == "equals" else Code.PRESENT
+        return Evidence(
+            name, True, "", needle, _kept(text[start:end]), value.spans(start, end), (), group, code, fields
+        )
     miss = _nearest(value, needle, side, ignore_case) if near else None
     return _missed(name, group, needle, side, value, miss)
 
