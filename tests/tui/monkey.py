@@ -419,6 +419,8 @@ async def play(suites: Path, db: Path, game: Game, gestures: int, sizes: tuple[t
     """Play that many gestures, the app started anew every now and then."""
     rng = random.Random(game.seed)
     while game.gestures < gestures and not game.faults:
+        if game.rounds and game.rounds % 10 == 0:
+            print(f"seed {game.seed}: {game.gestures} gestures, longest {game.longest_s * 1000:.0f} ms", flush=True)
         app = Watched(AppStart(paths=(suites,), db=db), game.fault)
         size = sizes[game.rounds % len(sizes)]
         try:
