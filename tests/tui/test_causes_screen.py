@@ -149,7 +149,8 @@ async def test_labels_are_given_one_after_the_other_and_taken_back(failed: tuple
         # Failures that nobody has labelled come behind what waits.
         assert "3 of 8" in await press(pilot, "f")
         await press(pilot, "n")
-        await press(pilot, "y", "n")
+        await press(pilot, "y")
+        await press(pilot, "n")
         # Digits are ratings in their field only: in a pane they lead to other screens.
         await press(pilot, "tab", "9")
         assert isinstance(app.screen, CausesScreen)
