@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import textwrap
 from pathlib import Path
@@ -146,6 +147,34 @@ def test_the_sample_suites_are_right() -> None:
     loaded, problems = check_suites([places.bundled("sample_suites")])
     assert loaded
     assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "unknown"),
+    [
+        ('{"type": "Judge", "criteria": "x", "judge": "nobody"}', True),
+        ('{"type": "Judge", "criteria": "x", "judge": "{{who}}"}', False),
+        ('{"type": "Judge", "criteria": "x", "judge": "no{{who}}"}', False),
+        ('{"type": "Judge", "criteria": "x", "judge": ""}', False),
+        ('{"type": "Judge", "criteria": "x", "judge": null}', False),
+        ('{"type": "Judge", "criteria": "x", "judge": 5}', False),
+        ('{"type": "Judge", "criteria": "x", "judge": ["nobody"]}', False),
+        ('{"type": "Judge", "criteria": "x"}', False),
+        ('{"type": ["Judge"], "judge": "nobody"}', False),
+        ('{"judge": "nobody"}', False),
+        ('"judge"', False),
+        # another metric's property of that name means nobody
+        ('{"type": "TextMatch", "contains": "x", "judge": "nobody"}', False),
+        ('{"type": "Similarity", "embedder": "minilm", "judge": "nobody"}', False),
+    ],
+)
+def test_a_name_of_a_judge_that_nobody_can_look_up_is_not_unknown(tmp_path: Path, metric: str, unknown: bool) -> None:
+    path = tmp_path / "judged.suite.yaml"
+    criterion = {"name": "C", "prototype_class": "TextResponse", "config_uxon": f'{{"metrics": [{metric}]}}'}
+    test = {"id": "t", "name": "T", "prompt": "hi", "variables": {"who": "body"}, "criteria": [criterion]}
+    data = {"name": "J", "agent": "shop", "agents": {"shop": {"kind": "demo"}}, "tests": [test]}
+    path.write_text(json.dumps(data), "utf-8")
+    assert ("unknown-agent" in [one.code for one in check_suites([path])[1]]) == unknown
 
 
 def test_judges_and_embedders_that_are_not_there(tmp_path: Path) -> None:

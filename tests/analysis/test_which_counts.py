@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from compared import NEW, NICE, NOON, OLD, POLITE, YES, Planned, answered, keep, text, two_executions
 
-from agenteval_tui.analysis import ab, summary
+from agenteval_tui.analysis import ab, review, summary
 from agenteval_tui.analysis.agreement import _once_each, judge_figures
 from agenteval_tui.analysis.attribution import PAIRS, Attribution, _most_frequent, attribute, attribute_pair
+from agenteval_tui.analysis.comparison_rows import row_changes
 from agenteval_tui.analysis.comparison_suites import paired_suites
 from agenteval_tui.analysis.gating import gating
 from agenteval_tui.analysis.regrade import rules_of_suites
@@ -144,6 +145,44 @@ def test_a_suite_that_moved_is_known_by_its_name_only_where_one_has_it() -> None
     assert moved(side(a="S"), side(b="S", c="S")) == {}, "two may be it"
     assert moved(side(a="S", b="S"), side(c="S")) == {}, "it may be either"
     assert moved(side(a="S"), side(b="T")) == {}
+
+
+def test_results_that_differ_from_their_labels_are_those_of_the_execution_that_was_asked_for(store: Store) -> None:
+    for execution, at in ((OLD, NOON), (NEW, NOON + 5)):
+        keep(store, execution, [Planned("t", [NICE, NICE], [text("You"), text("nowhere", name="other")])], at_ms=at)
+        first, second = store.runs_of_execution(execution)
+        store.label(first.id, passed=False, criterion="answer").result()
+        store.label(second.id, passed=True, criterion="other").result()
+        store.label(second.id, passed=True, criterion="answer").result()  # as it was graded
+
+    def found(**wanted: Any) -> set[str]:
+        return {item.address for item in review.queue(store, review.Wanted(**wanted))}
+
+    def due(execution: str) -> set[str]:
+        first, second = store.runs_of_execution(execution)
+        return {f"{first.id}/1", f"{second.id}/2"}
+
+    assert found() == set()
+    assert found(disagreements=True) == due(OLD) | due(NEW)
+    assert found(disagreements=True, execution_id=OLD) == due(OLD)
+    assert found(disagreements=True, execution_id=NEW) == due(NEW)
+
+
+def test_the_last_repetition_says_what_was_edited_in_a_row() -> None:
+    def run(plan: int) -> Any:
+        return SimpleNamespace(plan=plan, row=1, row_key="id:a", id="r", status="passed")
+
+    variables: dict[int, dict[str, Any]] = {1: {"x": 1, "y": 1}, 2: {"x": 2, "z": 1}, 3: {"x": 1, "y": 1}}
+
+    def edited(was: list[int], now: list[int]) -> tuple[str, ...]:
+        sides = {"a": [run(one) for one in was]} if was else {}, {"a": [run(one) for one in now]} if now else {}
+        (row,) = row_changes(*sides, {"a": (None, None)}, variables)  # type: ignore[arg-type]
+        return row.content
+
+    assert edited([1, 1], [1, 2]) == edited([2, 1], [2]) == edited([1], [3, 2, 1, 2]) == ("x", "z", "y")
+    assert edited([1, 2], [1]) == ("x", "y", "z")
+    assert edited([2, 1], [2, 1]) == edited([2, 1], [1]) == edited([1], [3]) == (), "nothing that differs at the end"
+    assert edited([1], [9]) == edited([9], [1]) == edited([], [1]) == edited([1], []) == (), "not known"
 
 
 def test_a_wanted_suite_is_its_name_or_its_place(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -145,6 +146,20 @@ def test_no_permission_is_said(tmp_path: Path) -> None:
         as_nobody(act)
     finally:
         folder.chmod(0o755)
+
+
+def test_what_can_be_neither_written_nor_read_is_an_error_to_who_looks(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    with contextlib.closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE letters (id INTEGER)")
+    with pytest.raises(HistoryError) as writing:
+        Store.open(path)
+    with pytest.raises(HistoryError) as looking:
+        Store.open_to_look(path)
+    assert str(looking.value) == str(writing.value)
+    assert looking.value.__suppress_context__
+    with pytest.raises(HistoryError):
+        Store.open_to_look(path / "none.db")
 
 
 def test_who_wants_to_look_may_where_the_folder_is_not_writable(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import pytest
 
 from agenteval_tui.agents.interface import (
     AgentEvent,
     AgentRequest,
+    CheckReport,
     Done,
     Failed,
     Logged,
@@ -28,6 +29,7 @@ from agenteval_tui.agents.interface import (
     UsageReported,
 )
 from agenteval_tui.agents.permission import permitted
+from agenteval_tui.runs.executors.cluster_agent import ClusterAgent
 from agenteval_tui.runs.executors.gathered import LONGEST, PIECE, STREAMED, Gathered
 from agenteval_tui.runs.executors.inbox import Inbox
 from agenteval_tui.runs.executors.wire import event_data, read_event, read_task, task_data
@@ -215,3 +217,27 @@ def test_nothing_to_withhold_changes_nothing() -> None:
         made.add(event)
     made.flush()
     assert events_of(made) == EVENTS
+
+
+async def test_an_agent_of_a_cluster_is_checked_and_closed_on_this_machine() -> None:
+    class Here:
+        def __init__(self) -> None:
+            self.done: list[Any] = []
+
+        async def check(self, thorough: bool = False) -> CheckReport:
+            self.done.append(thorough)
+            return CheckReport(True, "well")
+
+        async def close(self) -> None:
+            self.done.append("closed")
+
+    here = Here()
+    agent: Any = ClusterAgent(cast(Any, None), cast(Any, None), cast(Any, here), permitted(()))
+    assert (await agent.check()).message == (await agent.check(True)).message == "well"
+    await agent.close()
+    assert here.done == [False, True, "closed"]
+    nowhere = ClusterAgent(cast(Any, None), cast(Any, None), None, permitted(()))
+    report = await nowhere.check()
+    assert not report.ok
+    assert "on the workers" in report.message
+    await nowhere.close()

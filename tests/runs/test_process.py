@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -512,6 +513,30 @@ def test_a_process_that_dies_at_once_is_said(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(InfrastructureError, match="did not start"):
         start(ExecutionRequest((str(tmp_path),)))
+
+
+@pytest.mark.parametrize("said", ["", "first\nno such module: x"])
+def test_the_last_words_of_a_process_that_dies_are_said_and_an_empty_log_goes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str
+) -> None:
+    """Whoever started it waits for its end, so that no zombie is left."""
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-started\nprintf '{said}' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(InfrastructureError) as raised:
+        start(ExecutionRequest((str(tmp_path),)))
+    assert (tmp_path / "was-started").exists()
+    assert raised.value.what == "the execution's process did not start" + (": no such module: x" if said else "")
+    log = Path(raised.value.where)
+    assert log.parent == data_dir() / "logs"
+    if said:
+        assert log.read_text() == said
+        return
+    for thread in threading.enumerate():
+        if thread.name == "reap-execution":
+            thread.join(30)
+    assert not log.exists()
 
 
 def test_modules_in_the_working_folder_are_not_run(
