@@ -183,6 +183,7 @@ def test_a_run_of_an_older_history_has_the_version_that_its_task_names() -> None
             (13, 2, 1, 1, "kept", "", "kept"),
             (14, 2, None, 0, "", "u2", versions[1]),
             (15, 2, None, 0, "", "gone", ""),
+            (19, 2, 1, 0, "", "u2", versions[1]),
             (16, 3, 1, 0, "", "", ""),
             (17, 4, 1, 0, "", "", ""),
             (18, 5, 1, 0, "", "", ""),
@@ -192,7 +193,7 @@ def test_a_run_of_an_older_history_has_the_version_that_its_task_names() -> None
         )
         find_versions(connection)
         found = connection.execute("SELECT id, agent_version FROM runs ORDER BY id").fetchall()
-    assert found == [(row[0], row[6]) for row in rows]
+    assert found == sorted((row[0], row[6]) for row in rows)
 
 
 @pytest.mark.parametrize(
