@@ -24,6 +24,7 @@ from agenteval_tui.agents.programs.options import folder_of
 from agenteval_tui.agents.programs.ping import ping
 from agenteval_tui.agents.programs.python_host import HostError, PythonHost, RaisedError, start_host
 from agenteval_tui.agents.programs.request import request_document
+from agenteval_tui.agents.programs.reused import ReusedHosts
 from agenteval_tui.agents.programs.words import how_it_ended, last_words, remedy_for, without_secrets
 from agenteval_tui.agents.python_options import PythonOptions
 from agenteval_tui.text.problems import AgentevalError
@@ -35,8 +36,9 @@ class PythonAgent:
     """Calls the function once for each request.
 
     Each request has a process of its own, so that runs can't see what others left in globals; with `reuse` a process
-    goes on to the next run when one ended well, which saves the imports. There are never more processes than runs at
-    once. Failures are of the kinds program (the process, or what the function raised), protocol, timeout, bad_request.
+    goes on to the next run when one ended well, which saves the imports (`programs.reused`). There are never more
+    processes than runs at once. Failures are of the kinds program (the process, or what the function raised), protocol,
+    timeout, bad_request.
     """
 
     options_model = PythonOptions
@@ -45,7 +47,7 @@ class PythonAgent:
         self._setup = setup
         self._options = read_options(PythonOptions, setup.name, setup.config)
         self._places(self._options)
-        self._idle: dict[tuple[Any, ...], list[PythonHost]] = {}
+        self._reused: dict[tuple[Any, ...], ReusedHosts] = {}
         self._closed = False
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
@@ -55,7 +57,8 @@ class PythonAgent:
         try:
             if request.config and request.config != self._setup.config:
                 options = read_options(PythonOptions, self._setup.name, request.config)
-            host = await self._host(options)
+            reused = self._reused_hosts(options) if options.reuse else None
+            host = await (self._start(options) if reused is None else reused.take())
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.what, error.mend))
             return
@@ -64,19 +67,23 @@ class PythonAgent:
             async with aclosing(self._call(host, request, options, began)) as events:
                 async for event in events:
                     well = isinstance(event, Done)
+                    if reused is not None and isinstance(event, Prepared):
+                        reused.ready()
                     yield event
         finally:
-            if well and options.reuse and host.alive and not self._closed:
-                self._idle.setdefault(_sort(options), []).append(host)
-            else:
+            if reused is None:
                 await host.end(politely=well)
+            elif well and host.alive and not self._closed:
+                reused.give_back(host)
+            else:
+                await reused.end(host, politely=well)
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """Is the function there? Its module is imported for that. `thorough` asks it for an answer."""
         options, began = self._options, time.perf_counter()
         host: PythonHost | None = None
         try:
-            host = await self._host(options)
+            host = await self._start(options)
             await host.call("find agent", options.callable)
         except AgentevalError as error:
             steps = (CheckStep("reachable", False, error.what),)
@@ -96,17 +103,15 @@ class PythonAgent:
     async def close(self) -> None:
         """End the processes that wait for another run."""
         self._closed = True
-        waiting = [host for hosts in self._idle.values() for host in hosts]
-        self._idle.clear()
-        await asyncio.gather(*(host.end(politely=True) for host in waiting))
+        await asyncio.gather(*(hosts.close() for hosts in self._reused.values()))
 
-    async def _host(self, options: PythonOptions) -> PythonHost:
-        waiting = self._idle.get(_sort(options), [])
-        while waiting:
-            host = waiting.pop()
-            if host.alive:
-                return host
-            await host.end()
+    def _reused_hosts(self, options: PythonOptions) -> ReusedHosts:
+        found = self._reused.get(sort := _sort(options))
+        if found is None:
+            found = self._reused[sort] = ReusedHosts(lambda: self._start(options))
+        return found
+
+    async def _start(self, options: PythonOptions) -> PythonHost:
         folder = self._setup.base_dir.resolve()
         path = self._places(options)
         return await start_host(

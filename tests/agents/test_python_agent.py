@@ -14,6 +14,7 @@ from programs import lives, until
 
 from agenteval_tui.agents.interface import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.programs import reused
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Usage
@@ -268,9 +269,108 @@ async def test_runs_share_a_process_only_if_asked(tmp_path: Path, reuse: bool) -
     assert (first[0] == second[0], second[1]) == (reuse, 2 if reuse else 1)
     assert lives(first[0]) == reuse
     together = await asyncio.gather(one(), one(), one())
-    assert len({pid for pid, _ in together}) == 3
+    pids = {pid for pid, _ in together}
+    assert (first[0] in pids and len(pids) <= 3) if reuse else len(pids) == 3
     await agent.close()
     await until(lambda: not any(lives(pid) for pid, _ in [first, *together]), "the end of all processes")
+
+
+MEETING = """\
+import os, pathlib, time
+def f(prompt):
+    word, number = prompt.split()
+    pathlib.Path(word + str(os.getpid())).touch()
+    while len(list(pathlib.Path(".").glob(word + "*"))) < int(number):
+        time.sleep(0.005)
+    return str(os.getpid())
+"""
+
+
+class Meeting:
+    """Calls of one agent that reuses its processes; "word 3" ends when three processes were given such a word."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "meeting.py").write_text(MEETING)
+        config = {"kind": "python", "callable": "meeting:f", "reuse": True}
+        self.agent = make_agent("a", config, base_dir=folder, env={}, permission=ALLOWED)
+
+    async def ask(self, text: str) -> str:
+        """The process that answered."""
+        events = [event async for event in self.agent.run(AgentRequest((Message("user", text),)))]
+        assert isinstance(events[-1], Done), events[-1]
+        return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+    async def all(self, text: str, times: int) -> list[str]:
+        """So many requests at once."""
+        return await asyncio.gather(*(self.ask(text) for _ in range(times)))
+
+
+async def test_requests_wait_for_a_process_that_is_free_in_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BUSY_S", "STARTING_S"):
+        monkeypatch.setattr(reused, name, 60.0)  # a moment, on a machine that has much to do
+    meeting = Meeting(tmp_path)
+    assert len(set(await meeting.all("a 1", 8))) == 1
+    assert len(set(await meeting.all("b 1", 8))) == 1
+    await meeting.agent.close()
+
+
+async def test_requests_that_take_long_get_as_many_processes_as_they_are(tmp_path: Path) -> None:
+    meeting = Meeting(tmp_path)
+    first = await meeting.all("a 4", 4)
+    assert len(set(first)) == 4
+    # All are there: the next requests find them, in whatever order, and no more are started.
+    assert set(await meeting.all("b 4", 4)) == set(first)
+    more = await meeting.all("d 5", 5)
+    assert len(set(more)) == 5
+    assert set(first) < set(more)
+    await meeting.agent.close()
+    await until(lambda: not any(lives(int(pid)) for pid in more), "the end of all processes")
+
+
+async def test_who_is_cancelled_while_it_waits_for_a_process_keeps_none(tmp_path: Path) -> None:
+    meeting = Meeting(tmp_path)
+    held = asyncio.ensure_future(meeting.ask("held 2"))
+    await until(lambda: any(tmp_path.glob("held*")), "the first call")
+    for wait in (0.0, 0.001, 0.005, 0.019, 0.021):
+        waiting = [asyncio.ensure_future(meeting.ask("x 1")) for _ in range(3)]
+        await asyncio.sleep(wait)
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    other = await meeting.ask("held 2")
+    assert other != await held
+    # Both are free again, whatever became of those who waited.
+    assert len(set(await meeting.all("two 2", 2)) | {other, await held}) == 2
+    await meeting.agent.close()
+
+
+async def test_requests_that_wait_hear_of_a_process_that_can_not_be_started(tmp_path: Path) -> None:
+    config = {"kind": "python", "callable": "m:f", "reuse": True, "python": "no-such-python"}
+    agent = make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED)
+
+    async def one() -> Any:
+        return [event async for event in agent.run(AgentRequest((Message("user", "x"),)))][-1]
+
+    ended = await asyncio.gather(*(one() for _ in range(5)))
+    assert [type(event) for event in ended] == [Failed] * 5
+    await agent.close()
+
+
+async def test_a_process_that_falls_frees_those_that_wait_for_it(tmp_path: Path) -> None:
+    (tmp_path / "falls.py").write_text(
+        "import os\ndef f(prompt): os._exit(3) if prompt == 'die' else None; return 'ok'"
+    )
+    config = {"kind": "python", "callable": "falls:f", "reuse": True}
+    agent = make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED)
+
+    async def one(text: str) -> Any:
+        return [event async for event in agent.run(AgentRequest((Message("user", text),)))][-1]
+
+    ended = await asyncio.gather(*(one(text) for text in ["die", "a", "die", "b", "c", "die"]))
+    assert [type(event) for event in ended] == [Failed, Done, Failed, Done, Done, Failed]
+    await agent.close()
 
 
 async def test_a_process_that_fell_is_not_used_again(tmp_path: Path) -> None:
@@ -333,6 +433,7 @@ import asyncio, os, sys
 from pathlib import Path
 from agenteval_tui.agents.interface import AgentRequest, TextDelta
 from agenteval_tui.agents.permission import permitted
+from agenteval_tui.agents.programs import reused
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 async def main():
