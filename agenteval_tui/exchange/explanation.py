@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from agenteval_tui.exchange.given_labels import label_data, label_line
@@ -26,6 +26,7 @@ from agenteval_tui.history.rows import RunRow
 from agenteval_tui.text.display import displayable, one_line
 from agenteval_tui.text.problems import AgentevalError
 from agenteval_tui.text.quick_dataclass import dataclass
+from agenteval_tui.transcripts.codec import error_to_json
 from agenteval_tui.transcripts.ending import Ending, ending_of
 from agenteval_tui.transcripts.model import Note, RunError, Transcript
 
@@ -219,11 +220,6 @@ def as_json(one: Explanation) -> dict[str, Any]:
             for (number, result), fact in zip(one.criteria, one.facts, strict=True)
         ],
     }
-
-
-def error_to_json(error: RunError | None) -> dict[str, Any] | None:
-    """`{"kind", "message", "mend", "code", "fields"}`; None for none."""
-    return None if error is None else asdict(error)
 
 
 def _chosen(numbered: Iterable[tuple[int, CriterionResult]], wanted: str, run: str) -> tuple[int, CriterionResult]:

@@ -38,7 +38,7 @@ def to_json(transcript: Transcript) -> dict[str, Any]:
         "model": transcript.model,
         "finish_reason": transcript.finish_reason,
         "final_output": transcript.final_output,
-        "error": None if transcript.error is None else asdict(transcript.error),
+        "error": error_to_json(transcript.error),
         **({"log": transcript.log} if transcript.log else {}),
         **({"notes": [asdict(note) for note in transcript.notes]} if transcript.notes else {}),
     }
@@ -330,6 +330,14 @@ def _read(data: Mapping[str, Any]) -> Transcript:
         log=str(data.get("log") or ""),
         notes=tuple(Note(str(one["code"]), str(one["what"])) for one in data.get("notes") or ()),
     )
+
+
+def error_to_json(error: RunError | None) -> dict[str, Any] | None:
+    """`{"kind", "message", "mend"}`, and `code` and `fields` where it has a code; None for none."""
+    if error is None:
+        return None
+    coded = {"code": error.code, "fields": dict(error.fields)} if error.code else {}
+    return {"kind": error.kind, "message": error.message, "mend": error.mend, **coded}
 
 
 def _error(data: Mapping[str, Any]) -> RunError:
