@@ -181,7 +181,8 @@ class AttemptFailed(Event):
 @dataclass(frozen=True, slots=True)
 class AgentFinished(Event):
     """The agent is done (or failed: `error` says why, `mend` what to do) and grading begins. `cached`: the answer was
-    in the history already, no agent was asked."""
+    in the history already, no agent was asked. `ending` and `finish_reason`: what ended the answer
+    (`transcripts.ending`); "" where it ended by itself."""
 
     type: ClassVar[str] = "finished"
     run: str
@@ -189,6 +190,8 @@ class AgentFinished(Event):
     error: str
     mend: str = ""
     cached: bool = False
+    ending: str = ""
+    finish_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +289,8 @@ class RunState:
     parts: tuple[StreamPart, ...] = ()
     dropped: int = 0
     not_made: int = 0
+    ending: str = ""
+    finish_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from agenteval_tui.runs.stopping import Repetitions
 from agenteval_tui.runs.verdicts import CANCELLED, SKIPPED, Judged, judge
 from agenteval_tui.text.identity import now_ms
 from agenteval_tui.text.problems import AgentevalError
+from agenteval_tui.transcripts.ending import ending_of
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ class Settling(Course):
         error, mend = "", ""
         if transcript.error is not None:
             error, mend = transcript.error.message, transcript.error.mend
-        self._tell(AgentFinished, flight.run, flight.duration_ms, error, mend, flight.cached)
+        ending = ending_of(transcript)
+        ended = ("", "") if ending is None else (ending.code, ending.finish_reason)
+        self._tell(AgentFinished, flight.run, flight.duration_ms, error, mend, flight.cached, *ended)
         return transcript
 
     def _end_flight(self, flight: Flight, reason: str) -> None:

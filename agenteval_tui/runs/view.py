@@ -72,6 +72,9 @@ class RunView:
     dropped: int = 0
     not_made: int = 0
     """Its checks that could not be made, if it has a verdict all the same."""
+    ending: str = ""
+    """What ended its answer, a code of `transcripts.ending`; "": it ended by itself."""
+    finish_reason: str = ""
 
     @property
     def text(self) -> str:
@@ -109,6 +112,8 @@ class RunView:
             parts=tuple(self.parts),
             dropped=self.dropped,
             not_made=self.not_made,
+            ending=self.ending,
+            finish_reason=self.finish_reason,
         )
 
 
@@ -133,6 +138,8 @@ def view_of(ref: RunRef, state: RunState) -> RunView:
         parts=list(state.parts),
         dropped=state.dropped,
         not_made=state.not_made,
+        ending=state.ending,
+        finish_reason=state.finish_reason,
     )
 
 
@@ -358,6 +365,8 @@ class ExecutionView:
             run.duration_ms = event.duration_ms
             run.error = event.error
             run.mend = event.mend
+            run.ending = event.ending
+            run.finish_reason = event.finish_reason
             run.cached = event.cached
             run.retry_in_s = None
 

@@ -55,7 +55,12 @@ class Ending:
     @property
     def said(self) -> str:
         """One sentence: `the answer was cut by max_tokens (finish reason: length)`."""
-        return f"{SAID[self.code]} (finish reason: {self.finish_reason})"
+        return said_of_ending(self.code, self.finish_reason)
+
+
+def said_of_ending(code: str, finish_reason: str) -> str:
+    """The sentence of an ending; of a code that is not known here, the server's word alone."""
+    return f"{SAID.get(code, 'the answer ended early')} (finish reason: {finish_reason})"
 
 
 @lru_cache(maxsize=256)

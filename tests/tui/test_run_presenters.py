@@ -14,12 +14,13 @@ from agenteval_tui.runs import events
 from agenteval_tui.runs.events import RunRef, StreamPart
 from agenteval_tui.runs.plan import PlanOptions
 from agenteval_tui.runs.view import ExecutionView, RunView
+from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.lines import plain, width_of
 from agenteval_tui.tui.presenters.plan_options import NO, read_options
 from agenteval_tui.tui.presenters.run_errors import error_groups, group_detail, group_line
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import Expected, agents_of, facts, run_heading, status_cells, unsettled
-from agenteval_tui.tui.presenters.run_stream import RunStream
+from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
 from agenteval_tui.tui.screens.trust import Asked, trust_lines
 
 TEXT = st.text(max_size=40)
@@ -139,6 +140,21 @@ def test_foreign_words_fit(text: str, width: int) -> None:
     if width >= 20:
         lines += trust_lines([Asked(Path("/tmp"), text, (text, text * 9))], width)
     assert all(width_of(line) <= width for line in lines)
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_what_ended_an_answer_is_said_once(watched: bool) -> None:
+    view = a_view(RunRef("1", "t", "T", "", 0, 1, "a"))
+    view.apply(events.RunStarted(0, "1", 1, 0))
+    ending = {"ending": "length", "finish_reason": "MAX_TOKENS"} if watched else {}
+    view.apply(events.AgentFinished(0, "1", 1.0, "", **ending))
+    later = ExecutionView()
+    later.apply(events.decode_event(events.encode(view.snapshot())))
+    stored = parts_of(Transcript((Message("assistant", "so"),), final_output="so", finish_reason="MAX_TOKENS"))
+    for one, parts in ((view, stored), (later, stored), (view, ())):
+        text = "\n".join(map(plain, RunStream().lines(one.runs["1"], 80, parts)))
+        assert text.count("the answer was cut by max_tokens (finish reason: MAX_TOKENS)") == (watched or bool(parts))
+    assert "ended" not in "\n".join(map(plain, RunStream().lines(view.runs["1"], 80))) or watched
 
 
 def test_only_what_changed_of_a_stream_is_laid_out_again() -> None:

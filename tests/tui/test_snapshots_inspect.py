@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
-from pictures import SIZES, Pictures, pictures, resized
+from pictures import SIZES, SMALL, Pictures, pictures, resized
 from shop import app_on, settle, until
 
 from agenteval_tui.grading.questions import RemoteRequest, Reply
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.rows import ExecutionRecord, FailedAttempt, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs import events
+from agenteval_tui.runs.view import ExecutionView
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.screens.inspect import InspectScreen
 from agenteval_tui.tui.screens.raw_json import RawJsonScreen
+from agenteval_tui.tui.screens.run import RunScreen
 
 __all__ = ["pictures"]  # a fixture
 
@@ -99,3 +103,43 @@ async def test_over_inspect(pictures: Pictures, history: Path, tmp_path: Path) -
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, RawJsonScreen))
         await pictures.take("test_over_inspect[difference-{size}]")
+
+
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose answer was cut by max_tokens."""
+    folder = tmp_path_factory.mktemp("cut")
+    planned, ended = _run(1)
+    transcript = replace(ended.transcript, finish_reason="length", final_output="Your order #W7 is on its")
+    messages = (*transcript.messages[:2], Message("assistant", "Your order #W7 is on its"))
+    with Store.open(folder / "history.db") as store:
+        record = ExecutionRecord("EXEC", "shop", "import", "by hand", ("shop",), NOON)
+        store.import_runs(record, [(planned, replace(ended, transcript=replace(transcript, messages=messages)))])
+    return folder / "history.db"
+
+
+async def test_what_ended_an_answer(pictures: Pictures, cut: Path, tmp_path: Path) -> None:
+    """It stands before all else in Inspect, and under what streamed on Run."""
+    app = app_on(tmp_path / "here", cut)
+    async with pictures.of(app, SMALL) as pilot:
+        app.inspect("RUN1")
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.shown_run == "RUN1")
+        await settle(pilot)
+        app.clear_notifications()
+        await pictures.take("test_what_ended_an_answer[inspect]", SMALL)
+        await pilot.press("3")
+        await settle(pilot)
+        view = ExecutionView()
+        ref = events.RunRef("LIVE", "order-status", "Order", "", 0, 1, "shop")
+        for event in (
+            events.Planned(1, "EXEC2", "shop", (ref,), 4, NOON),
+            events.RunStarted(2, "LIVE", 1, NOON),
+            events.TextStreamed(3, "LIVE", "Your order #W7 is on its"),
+            events.AgentFinished(4, "LIVE", 1200.0, "", ending="length", finish_reason="max_tokens"),
+            events.Graded(5, "LIVE", "failed", 0.0, (("Says when", '"Monday" is not in the text'),), 1200.0, 1),
+            events.Ended(6, "finished", "", NOON + 1200),
+        ):
+            view.apply(events.decode_event(events.encode(event)))
+        assert isinstance(app.screen, RunScreen)
+        app.screen.show_view(view)
+        await pictures.take("test_what_ended_an_answer[run]", SMALL)

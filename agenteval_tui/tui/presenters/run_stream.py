@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from agenteval_tui.text.display import one_line
 from agenteval_tui.transcripts.codec import arguments_text
+from agenteval_tui.transcripts.ending import ending_of, said_of_ending
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.lines import Cell, Line, fit, left, width_of
 from agenteval_tui.tui.presenters.figures import count
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.view import RunView
     from agenteval_tui.transcripts.model import Transcript
 
+_ENDING = "ending"
+"""Of a stored transcript the last part: what ended its answer."""
 RESULT_LINES = 4
 PROMPT_LINES = 3
 PARTS = 50
@@ -41,6 +44,8 @@ class RunStream:
         if width != self._width:
             self._laid, self._width = {}, width
         inner, space = width - margin, (" " * margin, "")
+        if run.ending:  # said below, of a run that was watched as well
+            stored = [part for part in stored if part.kind != _ENDING]
         parts = stored[-PARTS:] or run.parts
         dropped = len(stored) - len(parts) if stored else run.dropped
         lines: list[Line] = []
@@ -76,6 +81,8 @@ def _ending(run: RunView, width: int) -> list[Line]:
         lines += [(), *labelled("attempt", f"failed: {message}", width, label_style="error", style="")]
     if run.retry_in_s is not None:
         lines.append(fit(((f"trying again in {run.retry_in_s:.1f} s", "dim"),), width))
+    if run.ending:
+        lines += [(), *_ended_by(said_of_ending(run.ending, run.finish_reason), width)]
     if run.error:
         lines += [(), *labelled(f"{glyph('error')} error", run.error, width, label_style="error", style="")]
         if run.mend:
@@ -89,6 +96,10 @@ def _ending(run: RunView, width: int) -> list[Line]:
     if run.status == "skipped":
         lines += labelled("skipped", "Not needed: the test's pass rate was decided.", width, style="dim")
     return lines
+
+
+def _ended_by(said: str, width: int) -> list[Line]:
+    return labelled(f"{glyph('error')} ended", said, width, label_style="error", style="")
 
 
 def parts_of(transcript: Transcript) -> list[StreamPart]:
@@ -120,7 +131,8 @@ def parts_of(transcript: Transcript) -> list[StreamPart]:
                     error=call.status == "error",
                 )
             )
-    return parts
+    ending = ending_of(transcript)
+    return parts if ending is None else [*parts, StreamPart(_ENDING, ending.said)]
 
 
 def _part(part: StreamPart, width: int) -> list[Line]:
@@ -129,6 +141,8 @@ def _part(part: StreamPart, width: int) -> list[Line]:
         return labelled("user", cut + part.text, width, label_style="role-user", style="")
     if part.kind == "text":
         return labelled("assistant", cut + part.text, width, label_style="role-assistant", style="")
+    if part.kind == _ENDING:
+        return [(), *_ended_by(part.text, width)]
     if part.kind == "reasoning":
         return labelled("reasoning", cut + part.text, width, label_style="reasoning", style="reasoning")
     sign = "▸" if UNICODE else ">"
