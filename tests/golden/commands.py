@@ -23,7 +23,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "baseline list": ("",),
     "causes": ("{second}", "orders.suite.yaml", "--all"),
     "compare": (
-        *("{first} {second}", "{second} {third} --quick", "baseline {second} --all"),
+        *("{first} {second}", "{second} {third} --quick", "baseline {third} --all"),
         *("{fourth} {fourth} --agent v1 --agent v2",),
     ),
     "criterion": ("'status/Says when it comes'", "'status/Says when it comes' --compare 1 2"),
@@ -61,7 +61,7 @@ ASKED: dict[str, tuple[str, ...]] = {
 OF_THE_MACHINE = ("agents", "db", "db check", "db prune", "doctor")
 # Other forms than JSON that are published: those go into pull requests and tables.
 OTHER_FORMS = (
-    *("causes {second} --md", "compare {first} {second} --md", "compare baseline {second} --all --md"),
+    *("causes {second} --md", "compare {first} {second} --md", "compare baseline {third} --all --md"),
     *("why {failed} --markdown", "why {judged} --markdown", "trends --csv", "trends --group test --csv"),
     *("criterion 'status/Says when it comes' --diff 1 2", "schema --list", "import promptfoo-config.yaml --to -"),
 )

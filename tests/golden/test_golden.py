@@ -7,6 +7,7 @@ from functools import partial
 import codes
 import commands
 import histories
+import live
 import pytest
 import reports
 import stored
@@ -20,12 +21,24 @@ SUBJECTS: dict[str, Subject] = {
     "reports": reports.reports,
     "exports": reports.exports,
     "stored": stored.layouts,
+    "events": live.events,
+    "rows": live.rows,
+    "run-and-resume": live.printed,
     "forms": commands.other_forms,
     **{name.replace(" ", "-"): partial(commands.printed, name=name) for name, asked in commands.ASKED.items() if asked},
 }
 
+OF_AN_EXECUTION = ("events", "run-and-resume")
 
-@pytest.mark.parametrize("name", SUBJECTS)
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        # Of one execution: not once in each process.
+        pytest.param(name, marks=pytest.mark.xdist_group("golden-execution")) if name in OF_AN_EXECUTION else name
+        for name in SUBJECTS
+    ],
+)
 def test_golden(name: str, recorder: Recorder, request: pytest.FixtureRequest) -> None:
     compare(name, SUBJECTS[name](recorder), update=request.config.getoption("update_snapshots"))
 
