@@ -28,7 +28,7 @@ types: $(VENV)/.installed-dev
 
 tests: $(VENV)/.installed-dev
 	@# Once for all: reading the tests' files as pytest does takes longer than all else before the first test.
-	@$(BIN)/pytest --collect-only > /dev/null || true
+	@$(BIN)/python tests/unread.py | xargs -r $(BIN)/pytest --collect-only > /dev/null || true
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
 # The figures of benchmarks/README.md, measured on this machine.
