@@ -515,6 +515,13 @@ def test_a_process_that_dies_at_once_is_said(monkeypatch: pytest.MonkeyPatch, tm
         start(ExecutionRequest((str(tmp_path),)))
 
 
+def test_who_started_an_execution_need_not_wait_for_its_end(begin: Callable[..., Live]) -> None:
+    before = set(threading.enumerate())
+    begin(waiting=1)
+    waiting = [one for one in set(threading.enumerate()) - before if one.name == "reap-execution"]
+    assert [one.daemon for one in waiting] == [True]
+
+
 @pytest.mark.parametrize("said", ["", "first\nno such module: x"])
 def test_the_last_words_of_a_process_that_dies_are_said_and_an_empty_log_goes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str
