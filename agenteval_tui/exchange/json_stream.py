@@ -24,7 +24,8 @@ _IN_STRING = re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL)
 _WHOLE_CHARS = re.compile(r'(?:[^"\\]+|\\u[0-9a-fA-F]{4}|\\[^u])*', re.DOTALL)  # of a string: no half escape
 _INSIDE = re.compile(r'["\\\n]')
 _LITERALS = ("true", "false", "null", "NaN", "-Infinity", "Infinity")
-_SPACE = re.compile(r"[ \t\r\n]*")
+_WHITE = " \t\r\n"
+_SPACE = re.compile(f"[{_WHITE}]*")
 
 
 def wide_encoding(begin: bytes) -> str:
@@ -172,6 +173,8 @@ class Text:
 
     def next_char(self) -> str:
         """The next character that is no white space, without taking it; "" at the end of the file."""
+        if self._at < len(self._text) and (char := self._text[self._at]) not in _WHITE:
+            return char  # nearly always
         while True:
             match = _SPACE.match(self._text, self._at)
             assert match is not None
@@ -183,7 +186,8 @@ class Text:
 
     def step(self) -> None:
         """Take one character."""
-        self._move_to(self._at + 1)
+        self.line += self._text.startswith("\n", self._at)
+        self._at += 1
 
     def take_small(self, window: int) -> tuple[bool, Any]:
         """(True, the value at the current position) if it ends within `window` characters; else nothing is taken.
