@@ -14,6 +14,8 @@ ON_ITS_WAY = 2_000
 PATIENCE_S = 1.0
 """So long for an answer, until answers have come that took longer."""
 MOST_PATIENCE_S = 12.0
+QUICK_S = 0.03
+"""A line whose answers take no longer does not tear a key's sequence apart either."""
 MISSES = 2
 """So often in vain, and it is not asked any more."""
 MOST_OPEN = 8
@@ -34,11 +36,14 @@ class Arrival:
         self._misses = 0
         self._number = 0
         self._answers = False
+        self.is_quick = False
+        """Whether the last answer came at once."""
 
     def forget(self) -> None:
         """The terminal is another one now (its size, or it was somebody else's): nothing is known of it."""
         self._open.clear()
         self._last, self._misses, self._arrived = None, 0, self._sent
+        self.is_quick = False
 
     def sending(self, size: int, columns: int, rows: int, now: float) -> str:
         """So many bytes are sent now; gives the question to send behind them, "" for none."""
@@ -66,6 +71,7 @@ class Arrival:
             self._last = None
         self._arrived = max(self._arrived, sent)
         self._answers, self._misses = True, 0
+        self.is_quick = now - at <= QUICK_S
         # A line that takes its time is no line that loses things.
         self._patience = min(max(2 * (now - at), PATIENCE_S), MOST_PATIENCE_S)
         return True
@@ -86,6 +92,7 @@ class Arrival:
             self._last = None
             self._misses += 1
             self._patience = PATIENCE_S
+            self.is_quick = False
 
     def _question(self, columns: int, rows: int, now: float) -> str:
         places = max(columns - _MODIFIED_F3.stop + 1, 1)

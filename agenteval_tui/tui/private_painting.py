@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any
 
 from rich.console import Console
-from textual import events
+from textual import constants, events
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.drivers._writer_thread import WriterThread
@@ -39,11 +39,17 @@ STANDS_ON: dict[str, str] = {
     "WriterThread.__init__": "77d80cc491d7",
     "WriterThread.write": "bc55e763d1ea",
     "WriterThread.run": "314021aab4f5",
+    # It reads `constants.ESCAPE_DELAY` each time it waits.
+    "XTermParser.parse": "a5834ad1def8",
 }
 
 WHOLE = os.environ.get("AGENTEVAL_REPAINT") == "whole"  # as the toolkit does it: for a terminal that forgets cells
 MOST_WAITING = 6  # pieces of writing that wait for the terminal; a picture is three
 PATIENCE_S = 0.03
+ESCAPE_S = constants.ESCAPE_DELAY
+"""So long esc waits whether it is the beginning of another key's sequence (ESCDELAY, else 100 ms)."""
+QUICK_ESCAPE_S = min(ESCAPE_S, 0.025)
+"""So long on a line that is quick. Whoever set ESCDELAY wants that, on any line."""
 
 
 class Ready(CompositorUpdate):
@@ -87,6 +93,7 @@ class Sparing(Failing):
             return
         if isinstance(event, events.Resize):
             self._arrival.forget()
+            self._time_escape()
             self.forget_terminal()
         await super().on_event(event)
 
@@ -118,12 +125,18 @@ class Sparing(Failing):
         """The terminal says where its cursor is: it shows what was sent when it was asked. False: nobody asked."""
         if not self._arrival.answered(row, column, monotonic()):
             return False
+        self._time_escape()
         if self._driver is not None and (question := self._arrival.asks_again(*self.size, monotonic())):
             x, y = self._previous_cursor_position
             self._driver.write(f"{question}\x1b[{y + 1};{x + 1}H")
         if self._catching_up and not self._is_behind():
             self._show_newest()
         return True
+
+    def _time_escape(self) -> None:
+        """On a quick line esc is nearly at once."""
+        if "ESCDELAY" not in os.environ:
+            constants.ESCAPE_DELAY = QUICK_ESCAPE_S if self._arrival.is_quick else ESCAPE_S  # type: ignore[misc]
 
     @property
     def awaits_terminal(self) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.command import CommandPalette
 from textual.document._document import Document
@@ -36,7 +37,7 @@ OWNERS = {
     one.__name__: one
     for one in (
         TextArea, Document, App, ChopsUpdate, CommandPalette, Compositor, LayoutUpdate, MessagePump, OptionList, Screen,
-        Strip, Widget, WriterThread,
+        Strip, Widget, WriterThread, XTermParser,
     )
 }  # fmt: skip
 
