@@ -344,8 +344,9 @@ def _short(criteria: str) -> str:
 
 def _with_criteria(test: Entry, criteria: Sequence[Entry]) -> Entry:
     """The test, with what its criteria say of it."""
-    test = replace(test, by_criteria=any(one.flaky for one in criteria))
-    return replace(test, whose=_of_criteria(criteria) if test.flaky else "nobody")
+    by_criteria = any(one.flaky for one in criteria)
+    whose = _of_criteria(criteria) if by_criteria or test.flaky else "nobody"
+    return replace(test, by_criteria=by_criteria, whose=whose)
 
 
 def _of_criteria(criteria: Sequence[Entry]) -> Whose:

@@ -54,6 +54,8 @@ _KEY: dict[Group, str] = {
     "tag": "r.plan",
     "setting": "r.agent || char(31) || r.agent_version || char(31) || r.plan",
 }
+# A number is compared sooner than a text that is made for it.
+_GROUPED: dict[Group, str] = {"setting": "r.plan, r.agent, r.agent_version"}
 # A run as one number: its test, its dataset's row and its end (and behind it its variation, which few have). SQLite
 # gives these as one JSON text and Python counts them: less than half the time of a GROUP BY over 100,000 rows.
 _ROWS = 1 << 32
@@ -322,8 +324,7 @@ def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[
     return {number: tuple(json.loads(text)) for number, text in rows.fetchall()}
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictCount:
+class VerdictCount(NamedTuple):
     """How one criterion of one test, variation and row (as in `Tally`) did: passed, failed, errors, and others (waits
     for a person).
 
@@ -358,11 +359,15 @@ def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCoun
         )
         for test, variation, row, name, agent, version, criterion, last, *counts in rows.fetchall():
             key = (test, variation, row, name)
-            before = found.setdefault(key, [0, 0, 0, 0, 0])
+            before = found.get(key)
+            if before is None:
+                found[key] = [criterion, *counts]
+                parts[key] = {(agent, version, criterion): (counts[0], counts[1], last or 0)}
+                continue
             before[0] = max(before[0], criterion)
             for place, count in enumerate(counts, 1):
                 before[place] += count
-            part = parts.setdefault(key, {})
+            part = parts[key]
             good, bad, before_ms = part.get((agent, version, criterion), (0, 0, 0))
             part[agent, version, criterion] = (good + counts[0], bad + counts[1], max(before_ms, last or 0))
     hashes = dict(
@@ -382,7 +387,9 @@ def settings_seen(connection: sqlite3.Connection, picked: Picked) -> dict[str, i
     """By setting (as the grouping of that name has it): when a run of it began last."""
     found: dict[str, int] = {}
     for source, at, values in _arms(connection, picked):
-        rows = connection.execute(f"SELECT {_KEY['setting']} AS key, max({at}) FROM {source} GROUP BY key", values)
+        rows = connection.execute(
+            f"SELECT {_KEY['setting']}, max({at}) FROM {source} GROUP BY {_GROUPED['setting']}", values
+        )
         for key, last in rows.fetchall():
             found[key] = max(found.get(key, 0), last or 0)
     return found
@@ -653,7 +660,7 @@ def _gathered(
     conditions, values = _conditions(connection, picked)
     more = "".join(f" AND {one}" for one in conditions) + wanted
     key = _KEY[group] if by_test or group not in ("suite", "test") else ""
-    shown, grouped = (f"{key}, ", f" GROUP BY {key}") if key else ("NULL, ", "")
+    shown, grouped = (f"{key}, ", f" GROUP BY {_GROUPED.get(group, key)}") if key else ("NULL, ", "")
     head = f"SELECT {shown}json_group_array({what}) FROM {_RUNS} WHERE {ENDED}"
     dated = f"{head} AND r.started_ms >= ? AND r.started_ms < ?{more}{grouped}"
     of_one = f"{head} AND r.started_ms >= ? AND r.started_ms < ? AND r.execution = ?{more}{grouped}"
