@@ -13,6 +13,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from agenteval_tui.history.blobs import clean
@@ -351,14 +352,18 @@ def verdicts(connection: sqlite3.Connection, picked: Picked) -> list[VerdictCoun
     for source, at, values in _arms(connection, picked):
         rows = connection.execute(
             "SELECT r.test, r.variation, coalesce(r.dataset_row, 0), c.name, r.agent, r.agent_version,"
-            f" coalesce(c.criterion, 0), max({at}), sum(c.outcome = 'passed'), sum(c.outcome = 'failed'),"
-            " sum(c.outcome = 'error'), sum(c.outcome = 'needs_review')"
+            f" coalesce(c.criterion, 0), max({at}),"
+            f" sum(CASE c.outcome WHEN 'passed' THEN 1 WHEN 'failed' THEN {_ROWS} ELSE 0 END),"
+            f" sum(CASE c.outcome WHEN 'error' THEN 1 WHEN 'needs_review' THEN {_ROWS} ELSE 0 END)"
             f" FROM {_with_results(source)} AND c.outcome != 'skipped'"
-            " GROUP BY r.test, r.variation, r.dataset_row, c.name, r.agent, r.agent_version, c.criterion",
+            " GROUP BY r.test, c.criterion, r.dataset_row, c.name, r.agent, r.agent_version, r.variation",
             values,
         )
-        for test, variation, row, name, agent, version, criterion, last, *counts in rows.fetchall():
+        # Numbers are compared sooner than texts, and two sums are made sooner than four: each is of two numbers.
+        ordered = sorted(rows.fetchall(), key=itemgetter(0, 1, 2, 3))
+        for test, variation, row, name, agent, version, criterion, last, decided, others in ordered:
             key = (test, variation, row, name)
+            counts = (decided % _ROWS, decided // _ROWS, others % _ROWS, others // _ROWS)
             before = found.get(key)
             if before is None:
                 found[key] = [criterion, *counts]
