@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import faulthandler
 import gc
 import os
@@ -450,7 +451,9 @@ def main() -> int:
             os.chdir(suites)
             game = Game(seed)
             began = time.monotonic()
-            asyncio.run(play(suites, db, game, given.events, sizes))
+            # Who ends it early wants to know how far it came.
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(play(suites, db, game, given.events, sizes))
             spent = time.monotonic() - began
             os.chdir("/")
             print(
