@@ -73,6 +73,7 @@ class Game:
     longest_s: float = 0.0
     hang_s: float = HANG_S
     stuck_s: float = STUCK_S
+    alone: bool = False  # whether nothing else is to be played or tested in this process
     log: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -361,6 +362,8 @@ async def play_round(app: Watched, rng: random.Random, game: Game, gestures: int
         finally:
             heart.cancel()
             gc.collect()  # what was never awaited is said when it is thrown away
+            if game.alone:
+                gc.freeze()  # people start the app once: what earlier rounds left must not hold up the collector
     game.rounds += 1
 
 
@@ -439,6 +442,8 @@ def main() -> int:
     given = parser.parse_args()
     sizes = SIZES[:5] if not given.size else ((int(given.size.split("x")[0]), int(given.size.split("x")[1])),)
     faulthandler.enable()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # as the program does it
     found = 0
     for seed in given.seeds:
         with tempfile.TemporaryDirectory(prefix="monkey-", ignore_cleanup_errors=True) as name:
@@ -449,7 +454,7 @@ def main() -> int:
                 os.environ.pop(one, None)
             suites, db = prepare(folder)
             os.chdir(suites)
-            game = Game(seed)
+            game = Game(seed, alone=True)
             began = time.monotonic()
             # Who ends it early wants to know how far it came.
             with contextlib.suppress(KeyboardInterrupt):
