@@ -204,7 +204,7 @@ async def test_an_agents_failure_keeps_what_there_is_and_is_not_graded(execution
     assert (graded.outcome, graded.score) == ("error", None)
     transcript = one.store.transcript(graded.run)
     assert transcript.final_output == "hello and"
-    assert transcript.error == RunError("exception", "the agent raised RuntimeError: boom")
+    assert transcript.error == RunError.told("exception", "the agent raised RuntimeError: boom")
     assert [str(result.outcome) for result in one.store.results(graded.run)] == ["skipped"]
     assert one.store.run(graded.run).why == "the agent raised RuntimeError: boom"
     assert "boom" in one.view.runs[graded.run].error

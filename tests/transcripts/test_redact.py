@@ -79,3 +79,11 @@ def test_in_errors_short_secrets_are_found_as_words() -> None:
     cleaned = redactor.transcript(whole)
     assert (cleaned.final_output, cleaned.error) == ("hunter2", redactor.error(error))
     assert not TranscriptRedactor(["abc"])
+
+
+def test_a_fingerprint_keeps_no_part_of_a_secret() -> None:
+    secret = "sk-" + "longsecret" * 12  # a fingerprint cuts it
+    error = RunError.told("auth", f"the server answered 401: wrong key: {secret} at http://a/v1")
+    cleaned = TranscriptRedactor([secret]).error(error)
+    assert "longsecret" not in str(cleaned)
+    assert cleaned.fields == RunError.told("auth", "the server answered 401: wrong key: *** at http://a/v1").fields
