@@ -24,6 +24,7 @@ SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
 # `EXAMPLES_TIMES=40 pytest tests/grading/test_never_raises.py`: so many times the examples of each property.
 TIMES = int(os.environ.get("EXAMPLES_TIMES", "1"))
+DOZEN = 12
 
 
 def more_examples(items: list[pytest.Item]) -> None:
@@ -35,6 +36,17 @@ def more_examples(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.timeout(0))
 
 
+def by_the_dozen(items: list[pytest.Item]) -> None:
+    """Small tests of a file go to a worker by the dozen: each alone would have to be asked for, and what a file's tests
+    share would be made in every worker."""
+    seen: Counter[Path] = Counter()
+    for item in items:
+        name = f"{item.path.parent.name}.{item.path.stem}.{seen[item.path] // DOZEN}"
+        seen[item.path] += 1
+        item.add_marker(pytest.mark.xdist_group(name))
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long comes first: several workers end together, and none has the longest way before it at the end."""
     if TIMES > 1:
@@ -44,6 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return item.get_closest_marker("xdist_group") is None and item.path.parent.name not in ("tui", "e2e")
 
     items.sort(key=brief)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        by_the_dozen([item for item in items if brief(item)])
 
 
 def pytest_collection_finish() -> None:
