@@ -274,9 +274,10 @@ class _Search:
         new_text = changed_text(text, tidied(self.value, ordered(changes)))
         if new_text is None or new_text == text:
             return None
-        if self._codes(new_text) - self.codes:
+        spec = replace(self.spec, config=new_text)
+        if self._codes(spec) - self.codes:
             return None  # what `validate` would complain about is no way out
-        result = Checker(replace(self.spec, config=new_text)).check(self.transcript, self.variables, explain=False)
+        result = Checker(spec).check(self.transcript, self.variables, explain=False)
         if result.outcome is not Outcome.PASSED or not self._still_checks(result):
             return None
         steps = tuple(change.title for change in changes)
@@ -286,10 +287,11 @@ class _Search:
     @cached_property
     def codes(self) -> Counter[str]:
         """The diagnostics that the config has already, by code."""
-        return self._codes(self.spec.config_text)
+        return self._codes(self.spec)
 
-    def _codes(self, text: str) -> Counter[str]:
-        return Counter(one.code for one in diagnose(text, self.spec.prototype_class))
+    def _codes(self, spec: CriterionSpec) -> Counter[str]:
+        # The document, not its text: it is read once for this and for grading.
+        return Counter(one.code for one in diagnose(spec.document, spec.prototype_class))
 
 
 def _by_condition(found: Iterable[tuple[str, Change]]) -> dict[str, list[Change]]:
