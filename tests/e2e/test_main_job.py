@@ -33,7 +33,7 @@ def start(*arguments: str, columns: int = 140, rows: int = 45, **environment: st
     return Terminal([AGENTEVAL, *arguments], columns=columns, rows=rows, env={"ESCDELAY": "", **environment})
 
 
-def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None:
+def test_browse_run_watch_inspect_edit_save_run_again_and_find_both(suites: Path) -> None:
     file = suites / "shop-sql.suite.yaml"
     before = file.read_text(encoding="utf-8")
     with start(str(suites)) as terminal:
@@ -62,8 +62,9 @@ def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None
         terminal.wait_for("^s save")
         terminal.send("\x13")
         terminal.wait_for("Saved shop-sql.suite.yaml")
-        terminal.send("\x1b")
-        terminal.wait_for("n next failure")
+        terminal.send("\x14")  # run again, by the criterion that was saved
+        terminal.wait_for("5 of 5  ✓ 5", timeout=60)
+        terminal.wait_for("finished")
         terminal.send("q")
         terminal.wait_for_end()
     after = file.read_text(encoding="utf-8")
@@ -71,7 +72,7 @@ def test_browse_run_watch_inspect_edit_save_and_find_again(suites: Path) -> None
     with start(str(suites), columns=80, rows=24) as terminal:
         terminal.wait_for("kunden-deutschland")
         terminal.send("5")
-        terminal.wait_for("1 execution")
+        terminal.wait_for("2 executions")
         terminal.send("\r")
         terminal.wait_for("5 runs")
         ends_by(terminal, signal.SIGHUP)
