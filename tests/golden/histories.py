@@ -38,9 +38,9 @@ def opened_today(recorder: Recorder, name: str) -> Files:
 
     def ask(*words: str) -> Any:
         said = recorder.call(*words, "--json", db=path)
-        found[" ".join(words)] = said.document
         assert said.code in (0, 1), said.err
-        return said.document
+        document = found[" ".join(words)] = said.document
+        return document
 
     first = ask("history")[-1]["execution"]
     runs = ask("show", first)["runs"]
