@@ -15,6 +15,7 @@ from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 
 ROOT = HERE.parents[1]
@@ -39,6 +40,11 @@ def evidence(recorder: Recorder) -> Files:
             "seen": {where: sorted(codes) for where, codes in sorted(found.items())},
         }
     }
+
+
+def errors(recorder: Recorder) -> Files:
+    """The codes of what keeps an agent from an answer. Which fields come with them: `events`, `rows` and `stored`."""
+    return {"errors.json": [str(code) for code in ErrorCode]}
 
 
 def _corpus() -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from agenteval_tui.grading.codec import result_to_json
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.history.blobs import inflated, pack_results, pack_transcript, unpack_results, unpack_transcript
 from agenteval_tui.transcripts.codec import to_json
+from agenteval_tui.transcripts.error_codes import ErrorCode
 from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript, Usage
 
 TRANSCRIPT = Transcript(
@@ -37,6 +38,8 @@ TRANSCRIPT = Transcript(
     notes=(Note("unread", "Image"), Note("usage", "input_tokens: -1")),
 )  # fmt: skip
 """One with everything that a transcript can hold."""
+
+CODED = RunError("server", "the server failed (503)", "try again later", ErrorCode.TOLD, {"status": 503})
 
 RESULTS = (
     CriterionResult("plain", Outcome.PASSED, 1.0),
@@ -97,7 +100,11 @@ def layouts(recorder: Recorder) -> Files:
             "stored": json.loads(inflated(packed_results, 1 << 20)),
             "for people": [result_to_json(one) for one in RESULTS],
         },
-        "small.json": {"stored as it is": pack_results(RESULTS[:1]).decode("ascii")},
+        "small.json": {
+            "results": pack_results(RESULTS[:1]).decode("ascii"),
+            "transcript with a coded error": pack_transcript(Transcript(error=CODED))[1].decode("ascii"),
+            "for people": to_json(Transcript(error=CODED)),
+        },
     }
 
 

@@ -18,6 +18,7 @@ SUBJECTS: dict[str, Subject] = {
     **{f"history-{name}": partial(histories.opened_today, name=name) for name in histories.COMMITTED},
     "commands": commands.overview,
     "codes": codes.evidence,
+    "error-codes": codes.errors,
     "reports": reports.reports,
     "exports": reports.exports,
     "stored": stored.layouts,
