@@ -22,6 +22,7 @@ from textual.screen import Screen
 from agenteval_tui.tui.arrival import Arrival, modified_f3
 from agenteval_tui.tui.mirror import Mirror, Piece
 from agenteval_tui.tui.private_failing import Failing
+from agenteval_tui.tui.private_input import look_promptly
 
 # What is replaced or relied on, with the first digits of the SHA-256 of its source in Textual 8.2.8.
 STANDS_ON: dict[str, str] = {
@@ -68,6 +69,7 @@ class Sparing(Failing):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        look_promptly()
         self._mirror: Mirror | None = None  # None until everything was painted
         self._catching_up = False
         self._arrival = Arrival()

@@ -16,19 +16,21 @@ from textual.app import App
 from textual.command import CommandPalette
 from textual.document._document import Document
 from textual.drivers._writer_thread import WriterThread
+from textual.drivers.linux_driver import LinuxDriver
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import OptionList, TextArea
 
-from agenteval_tui.tui import private_failing, private_mounting, private_painting, private_sheet
+from agenteval_tui.tui import private_failing, private_input, private_mounting, private_painting, private_sheet
 from agenteval_tui.tui.private import STANDS_ON, ExactDocument, QuietTextArea
 
 TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
 ALL = {
     **{name: ("private.py", digest) for name, digest in STANDS_ON.items()},
     **{name: ("private_painting.py", digest) for name, digest in private_painting.STANDS_ON.items()},
+    **{name: ("private_input.py", digest) for name, digest in private_input.STANDS_ON.items()},
     **{name: ("private_failing.py", digest) for name, digest in private_failing.STANDS_ON.items()},
     **{name: ("private_sheet.py", digest) for name, digest in private_sheet.STANDS_ON.items()},
     **{name: ("private_mounting.py", digest) for name, digest in private_mounting.STANDS_ON.items()},
@@ -37,7 +39,7 @@ OWNERS = {
     one.__name__: one
     for one in (
         TextArea, Document, App, ChopsUpdate, CommandPalette, Compositor, LayoutUpdate, MessagePump, OptionList, Screen,
-        Strip, Widget, WriterThread, XTermParser,
+        LinuxDriver, Strip, Widget, WriterThread, XTermParser,
     )
 }  # fmt: skip
 
